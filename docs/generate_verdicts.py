@@ -3,8 +3,8 @@
     footfall reproduce all --out reports
     python docs/generate_verdicts.py reports/results.json
 
-Several files may be given, of one experiment or more each: of an experiment that is in two of them the later counts. An
-experiment that is in none of them stays as it is on record, if it is still judged by the same bounds.
+Several files may be given, with one experiment or more each: if an experiment is in two of them, the later counts. An
+experiment in none of them keeps its record, if its bounds are unchanged.
 Writes ``src/footfall_lab/papers/recorded.toml``, ``docs/research/verdicts.md`` and the lines of the README.
 """
 
@@ -30,7 +30,7 @@ HEAD = """# Verdicts: which claims of five papers hold
 
 {lines}
 
-Together: {sentence} This page records the last run of `footfall reproduce all`; the command fails when a
+In total, {sentence} This page records the last run of `footfall reproduce all`; the command fails when a
 verdict changes.
 
 | verdict | means |
@@ -38,61 +38,62 @@ verdict changes.
 {means}
 | *ours* | a question that no paper asks, answered yes or no: listed separately and not counted |
 
-These words, with underscores for blanks, are also those of `footfall reproduce NAME --json`: `claims[].verdict`, with
-`table` (`behaviour`, `equation`, `survey`, `time`), `spread` where there is a range or a share, `as_first_registered` where
-a set-up was replaced, and `summary`, the line of the paper.
+The JSON output of `footfall reproduce NAME --json` uses the same words with underscores in `claims[].verdict`, together with
+`table` (`behaviour`, `equation`, `survey`, `time`), `spread` for a range or a fraction, `as_first_registered` if a set-up
+was replaced, and `summary`, the paper's line above.
 """  # noqa: E501
 FOUND = """
 ## What we found in de Paula's set-up
 
-Table I prints K = 1e4 N/m, which is no unit of f = K d^2.2. Three readings: 1e4 N/m^2.2 lets the robot sink 60 mm, which its
-own figures exclude; 1e4 N/mm^2.2, what was registered first; and 10 N/mm^2.2, that is 10 N/mm with the penetration in
-millimetres, which keeps the printed unit and is 1 000 times softer than the second. The main column has the third. The
-set-up, not a bound, was changed after results had been seen, for three reasons that do not use the paper's error figures:
-its unit; that explicit steps of 1e-4 s are stable in the normal direction with it and not with the second; and the paper's
-sentences, peaks that are slightly higher and contacts that are very similar. 100 N/mm^2.2 fits as well. Against it: feet
-sink 1.4 to 2 mm, far beyond the damping's ramp of 0.1 mm. The first column stays.
+Table I prints K = 1e4 N/m, which is not a valid unit for f = K d^2.2. There are three readings. With 1e4 N/m^2.2 the robot
+sinks 60 mm, which the paper's figures rule out. 1e4 N/mm^2.2 was registered first. 10 N/mm^2.2, that is 10 N/mm with the
+penetration in millimetres, keeps the printed unit and is 1 000 times softer than the second. The main column uses the third.
+The set-up, not a bound, was changed after the results were known, for three reasons that do not depend on the paper's error
+figures: the unit; explicit steps of 1e-4 s are stable in the normal direction with the third reading and not with the second;
+and the paper describes slightly higher peaks and very similar contacts. 100 N/mm^2.2 fits as well. The argument against it is
+that feet sink 1.4 to 2 mm, far beyond the damping's ramp of 0.1 mm. The first column is kept.
 
-No explicit scheme resolves friction at 1e-4 s where it grows to its full value within 0.1 mm/s: that takes steps near
-2e-7 s, with either K. Heun's two friction forces of a step have opposite signs in 85 % of the contact steps (68 % with K as
-first registered) and cancel: below a slip of 0.2 to 0.4 m/s, as fast as the trunk goes, there is next to no friction. With
-the stiff K the chatter also moves the foot vertically, the rest does not average out, and the robot creeps; with the soft
-one that is harmless. (Counted in a simulator written apart from footfall.) The main column still has this dead band, so the
-converged result, linearly implicit at 1e-4 s or Heun at 1e-5 s, stands beside it in every note. "Explicit-2nd-order Euler" is
-not defined in the paper: Heun is our reading, ode2 of Simulink's fixed-step solvers; the midpoint rule is another.
+No explicit scheme resolves friction at 1e-4 s if it reaches its full value within 0.1 mm/s: that requires steps near 2e-7 s,
+with either K. The two friction forces in a Heun step have opposite signs in 85 % of the contact steps (68 % with K as first
+registered) and cancel: below a slip of 0.2 to 0.4 m/s, the speed of the trunk, there is almost no friction. With the stiff K
+the chatter also moves the foot vertically, the remainder does not average out, and the robot creeps; with the soft K it is
+harmless. (This was counted in a simulator written independently of footfall.) The main column still has this dead band, so
+every note also gives the converged result, linearly implicit at 1e-4 s or Heun at 1e-5 s. "Explicit-2nd-order Euler" is not
+defined in the paper: we read it as Heun's method, which is ode2 among Simulink's fixed-step solvers; the midpoint rule is
+another possibility.
 
-Set A's own errors do not come closer with this K, and over the family of gaits both readings have most of the printed errors
-inside their range: the error figures hardly discriminate, peaks and the shape of the force do. Under every reading, roll 2.7
-and pitch 1.3 degrees and 5.65 N appeared only where one simulator rocks and the other does not, which is in tension with
-"very similar".
+With this K, the errors of gait set A are no closer to the printed ones, and over the family of gaits most of the printed
+errors lie inside the range of both readings: the error figures hardly discriminate between them, whereas peaks and the shape
+of the force do. Under every reading, errors of 2.7 degrees in roll, 1.3 degrees in pitch and 5.65 N appeared only where one
+simulator rocks and the other does not, which hardly agrees with "very similar".
 """  # noqa: E501
 BOUNDS = """
 ## Bounds
 
-Fixed per kind of quantity before any run, in one file (`footfall_lab/papers/registered.toml`) that also holds the reading of
-every word and the set-up of every experiment. It changes only in commits of its own, with the reason. Results carry the
-digest of what their experiment is judged by; verdicts that were given by other bounds are refused. No bound asks for what no
-robot and no method can do.
+Bounds were fixed for each kind of quantity before any run, in one file (`footfall_lab/papers/registered.toml`), which also
+contains the interpretation of every word and the set-up of every experiment. It changes only in separate commits, with the
+reason. Results contain the digest of the bounds used for their experiment; verdicts based on other bounds are rejected. No
+bound requires what no robot and no method can achieve.
 
-Its changes so far, and why:
+Changes so far, with their reasons:
 
 | change | reason |
 |---|---|
-| first: bounds, readings and set-ups of every claim | the margin of a quarter that one side had before holds both ways, and words are read once for all papers; set-ups are the papers' own where printed, else set A, fixed before any comparison; nothing was run to choose them |
-| the survey's sentences on spines, Rulkov's neurons that pace a walk, DynaKat's reflex | they were not testable for want of spines that are not posed by a servo, of a controller paced by neurons, of reflexes on legs of four joints; these exist now, and were registered before their runs |
-| burrs behind belts, screw torques beside joint PD, filtered sensors, FABRIK as published | they were not testable for want of a belt with its own state and of a controller on the screw model, or not asked of the published algorithm; registered before their runs |
-| de Paula's K in the unit that is printed | **changed after results had been seen**; see above |
-| words: open, verified, erratum, time, shown; a family of gaits | one gait of ours decided numbers that span a decade over gaits; computing times of 2010 and of other programs are no claims to be met within a factor of two; nothing of the survey's robots was measured. **After results had been seen**; ranges, seed and admission of the family before its own |
-| nearly unlimited angles, singularities, limits; yaw, postures, figure 11, torque sensing of Yan; hopping height | **after results had been seen**, by an audit: 324 degrees of 240 that were tried, 99 % where the closed form reaches 95.5, 1 um at the very edge of reach, "within 0.9 s" read as a figure, balls of 25 mm that roll where the paper's joints do not, a body in motion where it is at rest, no filter, one quantity with two verdicts |
-| missing claims, equations, errata | an audit of the documents against the list; registered before their runs |
-| a recount from the documents alone: 16 statements, 13 equations | registered before their runs. **After results had been seen**: (28) and (A3) of de Paula are right, the slips stand in the line below and in words; (1) of Yan is an equivalence with a counterexample; one question of ours was a sentence of Adak's |
+| first version: bounds, interpretations and set-ups of every claim | a margin of a quarter applies in both directions, no longer in one; words have one interpretation in all papers; set-ups are those of the papers where printed, otherwise set A, fixed before any comparison; nothing was run to choose them |
+| the survey's sentences on spines, a walk timed by Rulkov's neurons, DynaKat's reflex | they were not testable without spines other than servo-driven ones, a controller timed by neurons, and reflexes on legs with four joints; these exist now, and the claims were registered before their runs |
+| spikes ("burrs") behind belts, screw torques compared with joint PD, filtered sensors, FABRIK as published | they were not testable without a belt model with state and a controller on the screw model, or had not been tested on the published algorithm; registered before their runs |
+| de Paula's K in the printed unit | **changed after the results were known**; see above |
+| the verdicts open, verified, erratum, time and shown; a family of gaits | a single gait of ours decided numbers that vary tenfold between gaits; computing times from 2010 and from other programs cannot be expected to agree within a factor of two; the survey's robots were not measured. **Changed after the results were known**; ranges, seed and admission of the family were fixed before its runs |
+| nearly unlimited angles, singularities, limits; yaw, postures, figure 11 and torque sensing of Yan; hopping height | **changed after the results were known**, following an audit: a bound of 324 degrees although 240 were tried, 99 % although the closed form reaches 95.5 %, 1 um at the limit of reach, "within 0.9 s" taken as a figure, spherical feet of 25 mm that roll although the paper's joints do not, a moving body where the paper's is at rest, no filter, one quantity with two verdicts |
+| missing claims, equations, errata | an audit of the list against the documents; registered before their runs |
+| a recount from the documents alone: 16 statements, 13 equations | registered before their runs. **Changed after the results were known**: (28) and (A3) of de Paula are right, the mistakes are in the following line and in the text; (1) of Yan is an equivalence with a counterexample; one of our questions was a sentence of Adak's |
 
 | kind | of | bound | why |
 |---|---|---|---|
 {bounds}
 
-A set-up is the paper's own where it prints one, else chosen beforehand; alternatives are shown in the reports, beside
-the verdict and never instead.
+A set-up is that of the paper if it is printed, otherwise it was chosen beforehand; alternatives are shown in the reports in
+addition to the verdict, never instead of it.
 """  # noqa: E501
 
 
@@ -107,7 +108,7 @@ def main(files: list[Path]) -> None:
     old = [e["experiment"] for e in found if e["bounds"] != known.digests[e["experiment"]]]
     missing = [name for name in known.claims if name not in by_name and kept.bounds.get(name) != known.digests[name]]
     if old or missing:
-        sys.exit(f"reproduce again: {', '.join([*old, *missing])} are missing or were judged by other bounds")
+        sys.exit(f"reproduce again: {', '.join([*old, *missing])} are missing or used other bounds")
     parts, lines, sections = [], dict[str, str](), dict[str, str]()
     before = PAGE.read_text(encoding="utf-8")
     for name in known.claims:
@@ -144,7 +145,7 @@ def section(experiment: dict[str, Any]) -> str:
 
 
 def _section_of(text: str, title: str, titles: list[str]) -> str:
-    """Return the part of the page as it is, to where the next experiment or the bounds begin."""
+    """Return a section of the present page, up to the next experiment or the bounds."""
     begin = text.index(f"\n## {title}\n")
     after = [text.find(f"\n## {other}\n", begin + 1) for other in [*titles, "Bounds"]]
     return text[begin : min(at for at in after if at > 0)]
@@ -153,7 +154,7 @@ def _section_of(text: str, title: str, titles: list[str]) -> str:
 def page(sections: dict[str, str], summaries: dict[str, str], said: str) -> str:
     lines = "\n".join(f"- {summary}." for name, summary in summaries.items() if _published(name))
     means = "\n".join(f"| {verdict.replace('_', ' ')} | {words} |" for verdict, words in MEANS.items())
-    text = HEAD.format(lines=lines, sentence=said, means=means) + "".join(sections.values())
+    text = HEAD.format(lines=lines, sentence=said[0].lower() + said[1:], means=means) + "".join(sections.values())
     bounds = "\n".join(
         f"| {b.kind.replace('_', ' ')} | {b.of} | {b.words()} | {b.why} |" for b in registration().bounds.values()
     )
@@ -161,7 +162,7 @@ def page(sections: dict[str, str], summaries: dict[str, str], said: str) -> str:
 
 
 def _table(name: str, claims: list[dict[str, Any]], table: str) -> str:
-    """Rows of one of a paper's tables, each with its note."""
+    """Return one of a paper's tables with the note of each claim."""
     first = any("as_first_registered" in claim for claim in claims)
     if table == "time":
         head = "| computing time | theirs | ours | factor | how |\n|---|---|---|---|---|\n"
@@ -177,7 +178,7 @@ def _table(name: str, claims: list[dict[str, Any]], table: str) -> str:
         ]
     else:
         column, line = (" as first registered |", "---|") if first else ("", "")
-        head = f"| claim | printed | measured |{column} judged by | verdict | how, and why as far as known |\n"
+        head = f"| claim | printed | measured |{column} judged by | verdict | notes |\n"
         head += f"|---|---|---|{line}---|---|---|\n"
         rows = []
         for c in claims:
@@ -198,7 +199,7 @@ def _questions(claims: list[dict[str, Any]]) -> str:
         f"| {c['claim']} | {_value(c, 'measured')} | {'yes' if c['verdict'] == 'holds' else 'no'} | {_note(c)} |"
         for c in claims
     ]
-    head = "\n**Questions of our own**\n\n| question | measured | answer | how |\n|---|---|---|---|\n"
+    head = "\n**Our own questions**\n\n| question | measured | answer | how |\n|---|---|---|---|\n"
     return head + "\n".join(rows) + "\n"
 
 

@@ -1,6 +1,6 @@
 """Where the time of robots that differ goes on a GPU: threads per robot, blocks, and steps and iterations in one loop.
 
-Run on a machine with a GPU: ``python studies/gpu_as_used.py FILE.json``. It needs NumPy, jaxtyping and CuPy. Every
+Run on a machine with a GPU: ``python studies/gpu_as_used.py FILE.json``. It needs NumPy and CuPy. Every
 kernel is compiled in a process of its own, as many at once as there are cores; one at a time is timed. The rows without
 a name are the trot of ``footfall bench gpu``, alike.
 """

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -31,6 +30,7 @@ from footfall.sim.pushes import Push
 from footfall.sim.shared_programs import run_batched
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
+from nptrace.array_types import Float
 
 STANDING = 0.6  # of the standing height
 

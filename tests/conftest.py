@@ -85,7 +85,7 @@ def numpy_call(function: Callable[..., Any], robot: Robot, *arrays: np.ndarray) 
 def traced_call(target: str) -> Call:
     """The function traced and compiled for one target, once for each robot and shape of its arguments.
 
-    It is traced in every process: no key names it. Machine code that the very same IR gave before is taken from disk.
+    It is traced in every process: no key names it. Machine code of an equal program is taken from disk.
     LLVM takes most of the time, and a law is tried on a few states: it does not optimise here. That changes no number
     (``tests/nptrace/test_llvm.py``); simulations and all other tests run optimised code.
     """

@@ -88,7 +88,7 @@ def test_words_that_newcomers_try_first_are_answered_with_the_right_one():
     assert not hasattr(rec, "joint_torque")
     with pytest.raises(ff.InputError, match=r"given by two times \[s\], got '1'"):
         rec.mean_speed(after="1")
-    with pytest.raises(ff.InputError, match="one that changes in time is a Schedule or a function of time"):
+    with pytest.raises(ff.InputError, match="use a Schedule or a function of time for one that changes"):
         ff.Simulation(robot, command={0.0: ff.Command(forward=0.3)})
 
 
@@ -98,7 +98,9 @@ def test_names_where_objects_are_wanted_are_answered_with_how_to_make_one():
         ff.Simulation(robot, "mpc")
     with pytest.raises(ff.InputError, match=r"unknown pose 'stnd' \(did you mean 'stand'\?\)"):
         _ = robot.poses["stnd"]
-    with pytest.raises(ff.InputError, match=r"takes a robot, which follows it: ff\.compile\(forward_dynamics, robot\)"):
+    with pytest.raises(
+        ff.InputError, match=r"takes a robot as the next argument: ff\.compile\(forward_dynamics, robot\)"
+    ):
         ff.compile(ff.dynamics.forward_dynamics)
     with pytest.raises(ff.InputError, match=r"heights of a grid are a contact\.Heightfield"):
         ff.Simulation(robot, ground=np.zeros((5, 5)))

@@ -13,7 +13,7 @@ PACKAGES = ("nptrace", "footfall", "footfall_go2", "footfall_lab")
 # named here has its own line; any other has that of its folder.
 LAYERS = [
     # nptrace
-    {"nptrace/_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
+    {"nptrace/_types", "nptrace/array_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
     {"nptrace/errors", "nptrace/runtime/cache", "nptrace/runtime/gc_paused"},
     {"nptrace/source_facts"},
     {"nptrace/ownership"},
@@ -83,7 +83,9 @@ DOORS = {
 }
 ALGORITHMS = ("spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control", "sensing/estimation")
 # what algorithms may know of nptrace beside its solvers: what is plain NumPy unless a trace runs
-PLAIN = {"nptrace", "nptrace/_types", "nptrace/errors", "nptrace/numeric", "nptrace/ownership", "nptrace/lazy"}
+PLAIN = {"nptrace"} | {
+    f"nptrace/{name}" for name in ("_types", "array_types", "errors", "lazy", "numeric", "ownership")
+}
 FRONTS = {"nptrace", "footfall"}  # pages that load names when they are first used
 # Euler-Lagrange is defined by differentiation, and so is the quadratic model of a knot
 MAY_DIFFERENTIATE = {"footfall/dynamics/formalisms/lagrange.py", "footfall/control/optimal/knot.py"}

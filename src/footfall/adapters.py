@@ -1,7 +1,7 @@
-"""Users' own classes: an object of a class without our base is wrapped once, where it is given.
+"""Adapters for user-defined classes: an object without our base class is wrapped once, where it enters the library.
 
-Only this module looks at what members an object has. Everywhere else an interface declares its members, its base class
-has their defaults, and an object of a user-defined class is behind an ``Adapter``.
+Only this module inspects the members of an object. Everywhere else, interfaces declare their members, base classes
+supply the defaults, and user-defined objects are wrapped in an ``Adapter``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from nptrace._types import Given
 
 
 class Adapter:
-    """Stand for an object of a user-defined class, whose parameters it has."""
+    """Wrap an object of a user-defined class and expose its parameters."""
 
     adapted: Given
 
     def get(self, member: str, default: Given) -> Given:
-        """Return a member of the user's object, or a default where it lacks one."""
+        """Return a member of the user's object, or a default if it is missing."""
         return getattr(self.adapted, member, default)
 
 
 def unadapted(part: Given) -> Given:
-    """Return the user's object behind an adapter; anything else as it is."""
+    """Return the user's object inside an adapter; any other object unchanged."""
     return part.adapted if isinstance(part, Adapter) else part
 
 
@@ -32,5 +32,5 @@ def has_members(part: object, *members: str) -> bool:
 
 
 def function_name(function: Callable[..., object]) -> str:
-    """Return the name of a user's function; of one without, such as a partial, that of its class."""
+    """Return the name of a function, or of its class if it has no name (such as a partial)."""
     return str(getattr(function, "__name__", type(function).__name__))

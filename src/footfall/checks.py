@@ -1,6 +1,6 @@
-"""Checks of numbers that users give: each refuses in one sentence that names what is wrong, and says what it got.
+"""Checks of user-supplied numbers: each error names the culprit and quotes the value in one sentence.
 
-All number checks of footfall live here; numbers in the text of XML files are read by ``robot.files.guard``.
+All number checks are here, except for numbers in XML files, which ``robot.files.guard`` reads.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ import math
 from numbers import Real
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, finite
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 def is_number(value: object) -> bool:
-    """Whether something is one finite real number."""
+    """Return whether a value is one finite real number."""
     return isinstance(value, Real) and finite(float(value) if not isinstance(value, int) else value)
 
 
 def finite_number(value: Given, what: str) -> float:
-    """Return a finite number, or refuse what is not one."""
+    """Return a finite number; raise otherwise."""
     number = _float(value, what)
     if not math.isfinite(number):
         raise InputError(f"{what} must be finite, got {number}")
@@ -30,7 +30,7 @@ def finite_number(value: Given, what: str) -> float:
 
 
 def positive_number(value: Given, what: str) -> float:
-    """Return a finite number above zero, or refuse what is not one."""
+    """Return a finite number above zero; raise otherwise."""
     number = _float(value, what)
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{what} must be positive and finite, got {number:g}")
@@ -38,14 +38,14 @@ def positive_number(value: Given, what: str) -> float:
 
 
 def number_from_zero(value: Given, what: str) -> float:
-    """Return a finite number of 0 or more, or refuse what is not one."""
+    """Return a finite, non-negative number; raise otherwise."""
     if not is_number(value) or value < 0:
         raise InputError(f"{what} must be 0 or more, got {value!r}")
     return float(value)
 
 
 def whole_number(value: Given, what: str, low: int | None = None, high: int | None = None) -> int:
-    """Return a whole number within bounds, which both count as within, or refuse what is not one."""
+    """Return an integer within bounds (inclusive); raise otherwise."""
     if isinstance(value, bool | np.bool_) or not is_number(value) or value != value // 1:
         raise InputError(f"{what} must be a whole number, got {value!r}")
     if low is not None and value < low:
@@ -64,7 +64,7 @@ def number_within(
     infinite: bool = False,
     error: type[FootfallError] = InputError,
 ) -> float:
-    """Return a number from low to high, or raise an ``error``; only with ``infinite`` may it be infinite."""
+    """Return a number in [low, high]; raise ``error`` otherwise. Infinity is accepted only with ``infinite``."""
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -79,7 +79,7 @@ def number_within(
 def number_between(
     value: Given, what: str, above: float = -math.inf, below: float = math.inf, wanted: str = "a finite number"
 ) -> float:
-    """Return a number between two others, neither included, or refuse it and say what is ``wanted``."""
+    """Return a number strictly between two bounds; the error says what is ``wanted``."""
     try:
         number = math.nan if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -89,8 +89,13 @@ def number_between(
     return number
 
 
+def known(number: Given) -> bool:
+    """Return whether a number is one, and not traced: those pass for numbers with isinstance."""
+    return issubclass(type(number), (float, int, np.floating, np.integer))
+
+
 def checked_number(value: Given, what: str, low: float, high: float = np.inf, above: bool = False) -> Given:
-    """Return a finite number from low (beyond it with ``above``) to high; a traced value passes as it is."""
+    """Return a finite number in [low, high] (above low with ``above``); a traced value passes unchanged."""
     if isinstance(value, Real):
         number = float(value)
         if np.isfinite(number) and low <= number <= high and not (above and number == low):
@@ -105,7 +110,7 @@ def checked_number(value: Given, what: str, low: float, high: float = np.inf, ab
 
 
 def three_numbers(value: Given, what: str) -> Float[ndarray, "3"]:
-    """Return three finite numbers as an array of their own, or refuse what is not that."""
+    """Return three finite numbers as a new array; raise otherwise."""
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -116,7 +121,7 @@ def three_numbers(value: Given, what: str) -> Float[ndarray, "3"]:
 
 
 def one_or_more_names(value: Given, what: str) -> tuple[str, ...]:
-    """Return names, of which one may stand alone, as a tuple, or refuse what is not that."""
+    """Return one or more names as a tuple; raise otherwise."""
     if isinstance(value, str):
         return (value,)
     if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
@@ -126,7 +131,7 @@ def one_or_more_names(value: Given, what: str) -> tuple[str, ...]:
 
 def _float(value: Given, what: str) -> float:
     try:
-        if not isinstance(value, str | bytes):  # a text that reads like a number is still a text to whoever uses it
+        if not isinstance(value, str | bytes):  # a string that reads like a number is still a string to the caller
             return float(value)
     except (TypeError, ValueError, OverflowError):
         pass

@@ -1,4 +1,4 @@
-"""``ff.compile`` and its siblings: a function of a robot and arrays, bound to one robot, traced and compiled.
+"""``ff.compile`` and related functions: bind a function of a robot and arrays to one robot, trace it and compile it.
 
 The first parameter of the function is the constant: a ``Robot``, or any object with ``parameter``, ``with_parameters``
 and ``digest``. Its numbers are folded into the program, except those named in ``free``, which stay inputs. Shapes come
@@ -36,12 +36,12 @@ class Bound(binding.Bound):
     what, kinds, called = "robot", ", a Robot or the like", "ff.compile"
 
     def digest(self) -> str:
-        """Return the digest of the constant, without numbers of a ground that are inputs: no trace branches on them."""
+        """Return the digest of the constant without the ground's numbers that are inputs: no trace branches on them."""
         grounds = {p: np.zeros(np.shape(self.constant.parameter(p))) for p in self.free if p.startswith("ground.")}
         return str((self.constant.with_parameters(grounds) if grounds else self.constant).digest)
 
     def example(self, name: str, shape: tuple[int, ...]) -> PyTree:
-        """Generic numbers; of a robot's q, a quaternion of unit length."""
+        """Return random example numbers; for a robot's q, with a unit quaternion."""
         q = super().example(name, shape)
         constant = self.constant
         if isinstance(constant, Robot) and name == "q" and shape == (constant.nq,) and constant.floating:
@@ -50,7 +50,7 @@ class Bound(binding.Bound):
 
     def shape_unknown(self, name: str) -> str:
         if self.constant is None and name == "robot":
-            return f"{self.__name__} takes a robot, which follows it: ff.compile({self.__name__}, robot)"
+            return f"{self.__name__} takes a robot as the next argument: ff.compile({self.__name__}, robot)"
         return super().shape_unknown(name)
 
 

@@ -12,21 +12,21 @@ their models, whose joints may come in another order and, in MuJoCo, beside othe
     qpos, qvel = ff.conversions.to_mujoco(robot, sim.q, sim.v, model)
     q, v = ff.conversions.from_pinocchio(robot, q_pin, v_pin, pin_model)
 
-In the other functions joints follow in the order of ``robot.joint_names``. Each velocity map is a matrix T, v_theirs =
-T v_ours, so generalised forces go by τ_ours = Tᵀ τ_theirs and Jacobians by J_ours = J_theirs T. Our accelerations and
-Pinocchio's are spatial, MuJoCo's are classical.
+In the other functions joints are in the order of ``robot.joint_names``. Each velocity map is a matrix T, v_theirs = T
+v_ours, so generalised forces transform by τ_ours = Tᵀ τ_theirs and Jacobians by J_ours = J_theirs T. Our accelerations
+and Pinocchio's are spatial, MuJoCo's are classical.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _XYZW = np.array([0, 1, 2, 4, 5, 6, 3])
 _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])
@@ -40,7 +40,7 @@ def to_pinocchio(
     """Return (q, v) of a robot in Pinocchio's layout.
 
     Args:
-        robot: Whose joints are mapped by name.
+        robot: The robot; joints are mapped by name.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
         model: a ``pinocchio.Model`` with a free-flyer as its root, or the names of its joints in its order; the order
@@ -94,7 +94,7 @@ def to_mujoco(
 
     Returns:
         Base position, base quaternion (w, x, y, z) and joints; linear velocity of the base in *world* axes, angular
-        velocity in base axes, and joint rates. What else the model has is at ``qpos0`` and at rest.
+        velocity in base axes, and joint rates. Other joints of the model are at ``qpos0`` and at rest.
     """
     q, v = _checked(robot, q, v)
     at, moving, size_q, size_v, start = _mujoco_places(robot, model)
@@ -170,7 +170,7 @@ def _pinocchio_order(robot: Robot, model: Foreign) -> ndarray:
 
 
 def _mujoco_places(robot: Robot, model: Foreign) -> tuple[ndarray, ndarray, int, int, ndarray]:
-    """Return (indices of our q in qpos, of our v in qvel, lengths of both, qpos to begin with)."""
+    """Return (indices of our q in qpos, indices of our v in qvel, both lengths, initial qpos)."""
     base_q, base_v = robot.nq - robot.nj, robot.nv - robot.nj
     if not hasattr(model, "jnt_qposadr"):
         order = np.arange(robot.nj) if model is None else _order(robot, [str(n) for n in model], "the order of joints")
@@ -187,7 +187,7 @@ def _mujoco_places(robot: Robot, model: Foreign) -> tuple[ndarray, ndarray, int,
 
 
 def mujoco_joints(robot: Robot, model: Foreign) -> ndarray:
-    """Return the numbers that an ``MjModel`` gives to the robot's joints, in the robot's order."""
+    """Return the ids that an ``MjModel`` gives to the robot's joints, in the robot's order."""
     known = {model.joint(k).name: k for k in range(model.njnt)}
     for name in robot.joint_names:
         if name not in known:
@@ -196,13 +196,15 @@ def mujoco_joints(robot: Robot, model: Foreign) -> ndarray:
 
 
 def free_joint(robot: Robot, model: Foreign) -> int:
-    """Return the number of the free joint above the robot's joints in an ``MjModel``."""
+    """Return the id of the free joint above the robot's joints in an ``MjModel``."""
     body = int(model.jnt_bodyid[mujoco_joints(robot, model)[0]]) if robot.nj else 1
     root = int(model.body_rootid[body])
     for k in range(model.njnt):
         if int(model.jnt_type[k]) == 0 and int(model.body_rootid[model.jnt_bodyid[k]]) == root:  # mjJNT_FREE
             return k
-    raise InputError(f"the MuJoCo model has no free joint above the joints of robot '{robot.name}', which floats")
+    raise InputError(
+        f"the MuJoCo model has no free joint above the joints of robot '{robot.name}', which has a floating base"
+    )
 
 
 # -- Pinocchio --------------------------------------------------------------------------------------------------------
@@ -223,7 +225,7 @@ def pinocchio_map(robot: Robot) -> Float[ndarray, "nv nv"]:
 
 
 def to_pinocchio_v(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Also for accelerations: both sides differentiate the components."""
+    """Convert velocities, or accelerations: both sides differentiate the components."""
     return pinocchio_map(robot) @ v
 
 
@@ -240,12 +242,12 @@ def from_pinocchio_tau(robot: Robot, tau: Float[ndarray, "nv"]) -> Float[ndarray
 
 
 def from_pinocchio_jacobian(robot: Robot, J: Float[ndarray, "6 nv"]) -> Float[ndarray, "6 nv"]:
-    """Rows (linear, angular) to (angular, linear), columns to ours."""
+    """Reorder rows (linear, angular) to (angular, linear), and columns to ours."""
     return np.concatenate([J[3:], J[:3]]) @ pinocchio_map(robot)
 
 
 def _rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
-    """R of a unit quaternion, by another formula than ``spatial.quaternion``: a referee shares nothing."""
+    """Return the rotation matrix of a unit quaternion, independently of ``spatial.quaternion``."""
     w, u = quat[0], quat[1:]
     turned = np.array([[0.0, -u[2], u[1]], [u[2], 0.0, -u[0]], [-u[1], u[0], 0.0]])
     return (w * w - u @ u) * np.eye(3) + 2.0 * np.outer(u, u) + 2.0 * w * turned
@@ -271,7 +273,7 @@ def mujoco_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]
 
 
 def mujoco_map_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return dT/dt v: the linear velocity turns with the base, R (ω x v)."""
+    """Return dT/dt v: the linear velocity rotates with the base, R (ω x v)."""
     out = np.zeros(robot.nv)
     if robot.floating:
         out[:3] = _rotation(q[3:7]) @ np.cross(v[:3], v[3:6])
@@ -289,14 +291,14 @@ def from_mujoco_v(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 def to_mujoco_a(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
-    """From our spatial to their classical acceleration; ``v`` is ours."""
+    """Convert our spatial to their classical acceleration; ``v`` is ours."""
     return mujoco_map(robot, q) @ a + mujoco_map_rate(robot, q, v)
 
 
 def from_mujoco_a(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
-    """From their classical to our spatial acceleration; ``v`` is ours."""
+    """Convert their classical to our spatial acceleration; ``v`` is ours."""
     return mujoco_map(robot, q).T @ (a - mujoco_map_rate(robot, q, v))
 
 

@@ -1,8 +1,8 @@
 """Print values inside a controller.
 
-A compiled controller is traced: its values are symbols, and ``print`` shows these or is called once. ``debug.print``
-shows numbers: a controller that calls it runs in Python, at the same rate and with the same results, until the call is
-taken out. For breakpoints, ``Simulation(..., compile_controller=False)`` runs any controller in Python.
+A compiled controller is traced: its values are symbols, so that ``print`` shows symbols, once. ``debug.print`` shows
+numbers: a controller that calls it runs in Python, at the same rate and with the same results, until the call is
+removed. For breakpoints, ``Simulation(..., compile_controller=False)`` runs any controller in Python.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def print(*values: Scalar, t: float | None = None, every: float | None = None) -
     Args:
         values: Numbers, arrays or words.
         t: The controller's time [s], printed first.
-        every: Print only once per this many seconds of ``t``.
+        every: Print at most once per this many seconds of ``t``.
     """
     if nptrace.is_tracing():
         raise refusal("ff.debug.print needs numbers, and a trace has only symbols")
@@ -45,7 +45,7 @@ def print(*values: Scalar, t: float | None = None, every: float | None = None) -
 
 
 def _due(t: float, every: float) -> bool:
-    """Whether a time is the first of a period, up to the rounding of a multiple of the tick."""
+    """Return whether a time is the first of a period, up to the rounding of a multiple of the tick."""
     return t - every * math.floor(t / every + 1e-9) < 1e-9
 
 

@@ -1,6 +1,4 @@
-"""Everything footfall raises on purpose, and what nptrace raises. Every message is one sentence that names the culprit
-and the choices.
-"""
+"""The errors that footfall and nptrace raise; every message is one sentence that names the culprit and the choices."""
 
 import struct
 import tokenize
@@ -17,7 +15,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-# What parsers make of a spoiled file, ours and those of packages: each is turned into one sentence that names the file.
+# Errors that parsers, ours and those of packages, raise on a corrupt file: each becomes one sentence that names the
+# file.
 SPOILED = (
     ArithmeticError,
     AssertionError,
@@ -39,7 +38,7 @@ SPOILED = (
 
 
 def reason(error: BaseException) -> str:
-    """Return the message of an error; one of the operating system without its number and the file's name."""
+    """Return the message of an error, without errno and file name for an operating-system error."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
@@ -56,11 +55,11 @@ class MissingExtraError(FootfallError):
 
 
 def need_extra(package: str, extra: str, purpose: str) -> None:
-    """Raise MissingExtraError unless a package is installed; what is done with it is the ``purpose``."""
+    """Raise MissingExtraError unless a package is installed; ``purpose`` says what needs it."""
     if find_spec(package) is None:
         raise MissingExtraError(purpose, extra, package)
 
 
 def printable(text: str) -> str:
-    """A text without what a terminal would obey: escapes, bells, reversed writing. Lines and tabs stay."""
+    """Return a text without terminal control characters (escapes, bells, bidirectional marks); lines and tabs stay."""
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)

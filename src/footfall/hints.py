@@ -1,4 +1,4 @@
-"""Names that people know from elsewhere, and what footfall calls them: for errors about a name that is not there."""
+"""Names known from other libraries and their footfall equivalents, for errors about missing names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIMULATION = {
     **dict.fromkeys(("contacts", "contact_state", "ncon"), "sensed.forces[:, 2] > 1.0, one for every foot"),
     **dict.fromkeys(("foot_positions", "get_foot_positions", "xpos"), "ff.kinematics.foot_positions(robot, sim.q)"),
     **dict.fromkeys(("body", "link", "geom", "get_link_state", "site"), "ff.kinematics.frame_pose(robot, sim.q, name)"),
-    **dict.fromkeys(("pause", "play", "stop"), "a loop of your own around sim.step()"),
+    **dict.fromkeys(("pause", "play", "stop"), "your own loop around sim.step()"),
     **dict.fromkeys(("close", "disconnect", "shutdown"), "not needed: a simulation holds no files or windows"),
     **dict.fromkeys(("save", "save_state", "get_checkpoint"), "checkpoint(path)"),
     **dict.fromkeys(("load", "load_state", "restore"), "resume(path)"),
@@ -78,7 +78,7 @@ STEP = {
 }
 RESET = {
     **dict.fromkeys(("q", "v", "qpos", "qvel", "state", "pose", "start"), "sim.set_state(q, v)"),
-    **dict.fromkeys(("seed", "options"), "Simulation(..., seed=...): a simulation starts again from where it began"),
+    **dict.fromkeys(("seed", "options"), "Simulation(..., seed=...): a simulation restarts from its initial state"),
 }
 BATCH = {
     **SIMULATION,
@@ -128,7 +128,7 @@ LQR = dict.fromkeys(("Q", "R"), "weights=ff.sim.StandWeights(...)")
 GAIT = {
     "gallop": "transverse_gallop or rotary_gallop",
     **dict.fromkeys(("crawl", "static_walk", "creep"), "walk"),
-    **dict.fromkeys(("stance", "stand"), "ff.control.Hold('stand', kp, kd), which is no gait"),
+    **dict.fromkeys(("stance", "stand"), "ff.control.Hold('stand', kp, kd), which is not a gait"),
     **dict.fromkeys(("jump", "hop", "pronking"), "pronk"),
 }
 COMMAND = {
@@ -193,9 +193,7 @@ KINEMATICS = {
     **dict.fromkeys(("frame_placement", "framePlacement", "updateFramePlacements"), "frame_pose"),
 }
 FRONT = {
-    **dict.fromkeys(
-        ("view", "display", "visualize", "render"), "ff.show(...), or ff.viewer(sim) for a loop of your own"
-    ),
+    **dict.fromkeys(("view", "display", "visualize", "render"), "ff.show(...), or ff.viewer(sim) for your own loop"),
     **dict.fromkeys(("launch_passive", "passive_viewer", "Viewer"), "ff.viewer(sim)"),
     **dict.fromkeys(("mj_step", "step"), "ff.Simulation(robot).step()"),
     **dict.fromkeys(("Env", "make", "gym"), "ff.learn, or gymnasium.make('footfall/Walk-v0')"),
@@ -233,7 +231,7 @@ EXPORT = {
 
 
 class MissingAttribute(AttributeError):
-    """An attribute that is not there; the nearest name is looked for when somebody reads the message."""
+    """An attribute that does not exist; the nearest name is searched for only when the message is read."""
 
     def __init__(self, owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> None:
         super().__init__(owner, name, known := tuple(known), elsewhere := dict(elsewhere))
@@ -257,16 +255,16 @@ def _article(name: str) -> str:
 
 
 def missing(owner: str, name: str, known: Iterable[str], elsewhere: Mapping[str, str]) -> AttributeError:
-    """Return the error for an attribute that is not there: what it is called here, or the nearest name."""
+    """Return the error for a missing attribute, with its name in footfall or the nearest name."""
     return MissingAttribute(owner, name, known, elsewhere)
 
 
 def takes(elsewhere: Mapping[str, str], name: str = "") -> Callable[[_Function], _Function]:
-    """Make a function say in a sentence what is wrong with the arguments of a call that does not fit it.
+    """Decorate a function so that a call with wrong arguments raises a one-sentence error.
 
     Args:
-        elsewhere: What people call arguments elsewhere, and what they are called here.
-        name: Of the function in messages; its own unless given.
+        elsewhere: Argument names of other libraries and their names here.
+        name: Name of the function in messages; its ``__name__`` unless given.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -279,7 +277,7 @@ def takes(elsewhere: Mapping[str, str], name: str = "") -> Callable[[_Function],
                 return function(*arguments, **given)
             except TypeError as error:
                 if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                    raise  # from inside the function, not from the call
+                    raise  # raised inside the function, not by the call
                 problem = _misfit(called, f"argument of {called}", signature, arguments, given, elsewhere)
                 if problem is None:
                     raise
@@ -291,7 +289,7 @@ def takes(elsewhere: Mapping[str, str], name: str = "") -> Callable[[_Function],
 
 
 def names_arguments(what: str, elsewhere: Mapping[str, str]) -> Callable[[_Class], _Class]:
-    """Make a dataclass say what is wrong with arguments that do not fit it; its signature stays."""
+    """Decorate a dataclass so that wrong arguments raise a one-sentence error; its signature is unchanged."""
 
     def decorate(kind: _Class) -> _Class:
         make: Callable[..., None] = kind.__init__  # type: ignore[misc]
@@ -323,7 +321,7 @@ def _misfit(
     given: Mapping[str, Any],
     elsewhere: Mapping[str, str],
 ) -> InputError | None:
-    """Return what is wrong with a call, in a sentence; None if its arguments fit."""
+    """Return in one sentence what is wrong with a call; None if its arguments fit."""
     try:
         signature.bind(*arguments, **given)
         return None
@@ -344,14 +342,14 @@ def _misfit(
     for name in given:
         if name in [p.name for p in by_place[: len(arguments)]]:
             listed = ", ".join(names[: names.index(name) + 2])
-            return InputError(f"{called} got {name!r} twice, by its place and by name: {called}({listed}, ...)")
+            return InputError(f"{called} got {name!r} twice, by position and by name: {called}({listed}, ...)")
     if len(arguments) > len(by_place) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
         usage = ", ".join([*(p.name for p in by_place), *(f"{n}=..." for n in names[len(by_place) :][:4])])
         more = ", ..." if len(names) > len(by_place) + 4 else ""
         if not by_place and names:
             return InputError(f"{called} takes its arguments by name: {called}({usage}{more})")
         return InputError(
-            f"{called} takes {len(by_place) or 'no'} argument{'s' * (len(by_place) != 1)} by place, got"
+            f"{called} takes {len(by_place) or 'no'} argument{'s' * (len(by_place) != 1)} by position, got"
             f" {len(arguments)}: {called}({usage}{more})"
         )
     for p in parameters[min(len(arguments), len(by_place)) :]:

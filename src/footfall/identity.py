@@ -1,6 +1,6 @@
-"""A digest of a description: equal numbers give equal digests in every process. It names compiled code and recordings.
+"""Digests of descriptions, equal in every process for equal numbers; they identify compiled code and recordings.
 
-Only footfall's own classes have one: what a user's class does is written in its code, which its numbers do not tell.
+Only footfall's classes have one: the behaviour of a user-defined class is in its code, not in its numbers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nptrace._types import Foreign
 
 
 def digest_of(thing: object) -> str | None:
-    """The digest of a pytree of footfall's dataclasses, arrays, numbers and names; None if something else is inside."""
+    """Return the digest of a pytree of footfall's dataclasses, arrays and numbers; None for anything else."""
     try:
         text = json.dumps(_plain(thing))
     except _Foreign:
@@ -31,7 +31,7 @@ class _Foreign(Exception):
 def _plain(x: Foreign) -> object:
     if x is None or isinstance(x, (bool, int, str)):
         return x
-    if issubclass(type(x), (float, np.floating)):  # a traced number passes for one with isinstance, and has no digits
+    if issubclass(type(x), (float, np.floating)):  # a traced number passes isinstance, but has no digits
         return float(x).hex()
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return [list(x.shape), [float(v).hex() for v in x.ravel()]]

@@ -1,7 +1,7 @@
-"""``ff.load``: a robot by name or from a file, ready to stand.
+"""``ff.load``: load a robot by name or from a file, with a standing pose.
 
-A file rarely says how its robot stands: its keyframe ``home`` or ``standing`` is taken as the pose ``stand``, else the
-feet go under the hips (``control.posture``).
+A file rarely defines a standing pose: its keyframe ``home`` or ``standing`` becomes the pose ``stand``; otherwise the
+feet are placed below the hips (``control.posture``).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         return robot
     if "stand" not in robot.poses:
         if robot.floating and any(len(own_joints(robot, k)) > 1 for k in range(robot.nf)):
-            reported = f"{file.name}: it has no stand: {why_no_stand(robot)}"
+            reported = f"{file.name}: it has no standing pose: {why_no_stand(robot)}"
             warnings.warn(reported, ModelWarning, stacklevel=callers_level())
         return robot
     remarks = []
     given = stand_of({name: pose for name, pose in robot.poses.items() if name != "stand"})
     if given is not None and not stands_in(robot, robot.poses[given].joints):
-        remarks.append(f"its pose '{given}' is no stand and is not taken for one")
+        remarks.append(f"its pose '{given}' does not stand and is not used")
     robot, weak = _strong_enough(robot)
     remarks += weak
     if remarks:
@@ -62,8 +62,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
 
 
 def _strong_enough(robot: Robot) -> tuple[Robot, list[str]]:
-    """(the robot, what is said of torque limits that cannot carry it). Exporters write an effort of 1 where they know
-    none: such limits, the same for all joints, are left out; any others are kept."""
+    """Return (the robot, a remark on torque limits that cannot carry it)."""
     needed = np.abs(load_of_standing(robot))
     limits = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
     weak = [joint for joint, most in zip(robot.joint_names, needed) if limits.get(joint, np.inf) < most]
@@ -72,12 +71,12 @@ def _strong_enough(robot: Robot) -> tuple[Robot, list[str]]:
     of_all = {actuator.torque_limit for actuator in robot.actuators}
     if of_all and max(of_all) == min(of_all) <= _PLACEHOLDER:
         free = [dataclasses.replace(actuator, torque_limit=np.inf) for actuator in robot.actuators]
-        remark = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is taken for none"
+        remark = f"an effort of {max(of_all):g} N m at every joint cannot carry its weight and is ignored"
         return robot.replace(actuators=free), [remark]
     worst = max(weak, key=lambda joint: needed[robot.joint_names.index(joint)] / max(limits[joint], 1e-9))
     return robot, [
         f"the torque limit {limits[worst]:g} N m of joint '{worst}' is less than the"
-        f" {needed[robot.joint_names.index(worst)]:.3g} N m that its stand needs"
+        f" {needed[robot.joint_names.index(worst)]:.3g} N m that standing needs"
     ]
 
 

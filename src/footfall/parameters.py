@@ -1,4 +1,4 @@
-"""Numbers deep inside frozen dataclasses by a dotted path, read and replaced without checks: values may be traced."""
+"""Read and replace numbers deep inside frozen dataclasses by a dotted path, without checks: values may be traced."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from nptrace._types import PyTree
 
 
 def look_up(part: PyTree, path: str, inside: str) -> PyTree:
-    """``look_up(controller, "gait.period", "controller")``; an unknown name is refused with the nearest."""
+    """Look up a number: ``look_up(controller, "gait.period", "controller")``; an unknown name raises, with the nearest
+    one.
+    """
     for key in path.split("."):
         part = unadapted(part)
         known = [f.name for f in dataclasses.fields(part)] if dataclasses.is_dataclass(part) else []
@@ -21,7 +23,7 @@ def look_up(part: PyTree, path: str, inside: str) -> PyTree:
 
 
 def replaced(part: PyTree, path: str, value: PyTree) -> PyTree:
-    """A copy of a frozen dataclass with one number inside it changed; nothing is checked again."""
+    """Return a copy of a frozen dataclass with one number replaced; nothing is validated again."""
     if isinstance(part, Adapter):
         path = f"adapted.{path}"
     key, _, rest = path.partition(".")

@@ -1,4 +1,4 @@
-"""Commands and protocols that packages register as entry points, and objects that a user names as ``module:name``."""
+"""Commands and protocols that packages register as entry points, and user-defined objects named as ``module:name``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import importlib
 import re
 import sys
 import tomllib
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourceFileLoader,
+    SourcelessFileLoader,
+)
 from importlib.metadata import EntryPoint
 from importlib.metadata import entry_points as installed
 from pathlib import Path
+from typing import NoReturn
 
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
@@ -18,10 +28,10 @@ _PROJECT = Path(__file__).parents[2] / "pyproject.toml"  # in a checkout
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name; names of our own distribution win.
+    """Return the entry points of a group by name; names of footfall's distribution take precedence.
 
-    In a checkout its ``pyproject.toml`` is read, which is newer than the metadata of an editable installation, and is
-    there without any.
+    In a checkout, ``pyproject.toml`` is read: it is newer than the metadata of an editable installation, and needs no
+    installation.
     """
     found = installed(group=group)
     ours = _in_checkout(group)
@@ -55,11 +65,54 @@ def names_code(text: str) -> bool:
     return _NAMED.fullmatch(text) is not None
 
 
+USER_FOLDERS = set[str]()  # where modules of users were found, beside their files
+
+
+class _FromSource(SourceFileLoader):
+    """Compile a module from its source: bytecode in ``__pycache__`` may be from other code, which the user has not
+    allowed.
+    """
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError("compiled from source")
+
+
+def _finder(path: str) -> FileFinder:
+    """Return what finds modules in a folder of a user, for ``sys.path_hooks``."""
+    if not _is_of_user(path):
+        raise ImportError("not a user's folder", path=path)
+    loaders = (
+        (ExtensionFileLoader, EXTENSION_SUFFIXES),
+        (_FromSource, SOURCE_SUFFIXES),
+        (SourcelessFileLoader, BYTECODE_SUFFIXES),
+    )
+    return FileFinder(path, *loaders)
+
+
+def _is_of_user(path: str) -> bool:
+    """Return whether a folder belongs to one of a user, and not to a nearer entry of the path: an environment in it."""
+    around = [entry for entry in sys.path if entry and Path(path).is_relative_to(entry)]
+    return max(around, key=len, default="") in USER_FOLDERS
+
+
+def _look_in(folder: str) -> None:
+    """Find modules in a folder, by their source alone."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    if folder in USER_FOLDERS:
+        return
+    USER_FOLDERS.add(folder)
+    if _finder not in sys.path_hooks:
+        sys.path_hooks.insert(0, _finder)
+    for path in [path for path in sys.path_importer_cache if _is_of_user(path)]:
+        del sys.path_importer_cache[path]
+
+
 def named_object(name: str, folder: Path, beside: bool = True) -> Given:
-    """Import what ``module:name`` names; modules in a folder are found too, unless ``beside`` is False."""
+    """Import the object named ``module:name``; modules in a folder are found too, unless ``beside`` is False."""
     module_name, _, key = name.partition(":")
-    if beside and str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    if beside:
+        _look_in(str(folder.absolute()))
     try:
         module = importlib.import_module(module_name)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""footfall_go2: the protocol of Unitree's Go2: its messages, a client, and a simulated robot with its firmware."""
+"""footfall_go2: the protocol of the Unitree Go2: messages, a client, and a simulated robot with firmware."""
 
 from nptrace import packages
 

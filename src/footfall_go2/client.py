@@ -1,4 +1,4 @@
-"""The other end of Go2's interface: a connection to a robot, and calls of its services."""
+"""The client side of Go2's interface: a connection to a robot, and calls of its services."""
 
 from __future__ import annotations
 
@@ -26,21 +26,20 @@ from footfall_go2.messages import (
     SportModeState,
 )
 from footfall_go2.unitree import Wiring, blank_command
-from nptrace._types import Json
 
 RATE = 500.0  # [Hz]
-PATIENCE = 0.05  # [s] of silence after which a robot's clock may have been set back
-WRAP = 2**32 * 1e-3  # [s] after which the robot's clock of 32 bits begins again
+PATIENCE = 0.05  # [s] without messages, after which a robot's clock may have been set back
+WRAP = 2**32 * 1e-3  # [s] after which the robot's 32-bit clock wraps around
 _POLL = 0.005  # [s]
 CHECK_MODE, SELECT_MODE, RELEASE_MODE, STAND_DOWN = 1001, 1002, 1003, 1005
 
 
 class ConnectionLost(FootfallError):
-    """A robot that does not answer."""
+    """Raised when a robot does not answer."""
 
 
 class Service:
-    """Calls of one service, such as ``sport``: ``call(1008, {"x": 0.3, "y": 0, "z": 0})``."""
+    """A client of one service, such as ``sport``: ``call(1008, {"x": 0.3, "y": 0, "z": 0})``."""
 
     def __init__(self, participant: Participant, name: str, timeout: float = 3.0) -> None:
         self.name, self.timeout = name, timeout
@@ -48,8 +47,8 @@ class Service:
         self._answers = participant.reader(f"rt/api/{name}/response", Response, depth=16)
         self._last = time.monotonic_ns()
 
-    def call(self, number: int, parameter: Json = None, reply: bool = True) -> tuple[int, str]:
-        """(code, answer); (0, "") at once with ``reply`` False."""
+    def call(self, number: int, parameter: object = None, reply: bool = True) -> tuple[int, str]:
+        """Call the service and return (code, answer); with ``reply`` False, return (0, "") at once."""
         end = time.monotonic() + self.timeout
         while not (self._requests.heard and (self._answers.matched or not reply)):
             if time.monotonic() > end:
@@ -70,7 +69,7 @@ class Service:
 
 
 class DdsConnection:
-    """A robot that speaks Go2's messages. ``foot_load``: its feet measure newtons (the simulated ones do)."""
+    """A connection to a robot by Go2's messages. ``foot_load``: its feet measure newtons, as simulated feet do."""
 
     def __init__(
         self,
@@ -87,9 +86,9 @@ class DdsConnection:
         self._commands = self.participant.writer("rt/lowcmd", LowCmd)
         self._message = blank_command()
         self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / RATE, patience=LATE)
-        self.counts: Counter[str] = Counter()  # of states, by what became of them
+        self.counts: Counter[str] = Counter()  # states by outcome
         self._newest, self._heard = -1, Watchdog(PATIENCE)
-        self._tick, self._wraps = 0.0, 0  # of the robot's own clock: the last one [s], and how often it began again
+        self._tick, self._wraps = 0.0, 0  # the robot's clock: last reading [s], and number of wraparounds
         self.sport = Service(self.participant, "sport")
         self.switcher = Service(self.participant, "motion_switcher")
 
@@ -117,7 +116,7 @@ class DdsConnection:
         return replace(state, time=state.time + self._wraps * WRAP)
 
     def place(self) -> tuple[list[float], list[float]] | None:
-        """(position [m], velocity [m/s]) by the robot's own sport mode, if it has said so since the last call."""
+        """Return (position [m], velocity [m/s]) from the robot's sport mode; None without news since the last call."""
         for message in self._sport_states.take()[-1:]:
             return message.get("position"), message.get("velocity")
         return None
@@ -127,7 +126,7 @@ class DdsConnection:
         self._commands.write(self._message)
 
     def wait_for_state(self, timeout: float = 3.0) -> RobotState:
-        """The first state."""
+        """Wait for the first state and return it."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             state = self.read()
@@ -137,7 +136,7 @@ class DdsConnection:
         raise ConnectionLost(f"no state from a robot within {timeout:g} s on {self.words}")
 
     def release(self, timeout: float = 8.0, say: Callable[[str], None] = lambda text: None) -> None:
-        """Have the sport mode lie down and release the motors."""
+        """Make the sport mode lie down and release the motors."""
         end, told = time.monotonic() + timeout, ""
         while True:
             code, data = self.switcher.call(CHECK_MODE)
@@ -146,7 +145,7 @@ class DdsConnection:
                 return
             if time.monotonic() > end:
                 raise ConnectionLost(f"the robot's mode '{name}' does not release the motors")
-            if name != told:  # it is asked until it has
+            if name != told:  # asked again until it has
                 say(f"the robot's mode '{name}' lies down and releases the motors")
                 told = name
             self.sport.call(STAND_DOWN)
@@ -158,7 +157,7 @@ class DdsConnection:
 
 
 def _mode(data: str) -> str:
-    """The name of the mode that has the motors, as the robot says it; "?" where that is no answer."""
+    """Return the name of the mode that controls the motors, as the robot reports it; "?" for an invalid answer."""
     try:
         return str(json.loads(data or "{}").get("name", ""))
     except SPOILED:

@@ -1,7 +1,7 @@
-"""The program in the robot's own computer: one owner of the motors at a time, checks of what comes in, a watchdog.
+"""The program in the robot's computer: one owner of the motors at a time, input validation, a watchdog.
 
-The owner is the ``sport`` mode or, once it has been released, whoever sends low-level commands. Commands that are late,
-not finite or out of all proportion are refused and counted; when none comes the joints are damped.
+The owner is the ``sport`` mode or, once that has been released, the sender of low-level commands. Commands that are
+late, not finite or far out of range are refused and counted; without commands the joints are damped.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from footfall_go2.sport import BAD_PARAMETER, NOT_KNOWN, NOT_READY, OK, VERSION,
 from nptrace._types import PyTree
 
 PATIENCE = 0.05  # [s] without a command after which the joints are damped
-NAME = "normal"  # of the sport mode, as the motion switcher has it
+NAME = "normal"  # name of the sport mode in the motion switcher
 SERVICES = ("sport", "motion_switcher")
 
 
 class Firmware:
-    """Requests and commands in, joint commands out; knows nothing of DDS."""
+    """Requests and commands in, joint commands out; independent of DDS."""
 
     def __init__(
         self,
@@ -42,24 +42,24 @@ class Firmware:
         self.reset()
 
     def reset(self) -> None:
-        """As it was switched on."""
+        """Return to the state after power-on."""
         self.watchdog = Watchdog(self.patience)
-        self.counts: Counter[str] = Counter()  # of commands, by what became of them
+        self.counts: Counter[str] = Counter()  # commands by outcome
         self.released, self._releasing = False, False
         self._low: JointCommand | None = None
         self._stamp = -np.inf
-        self.damped = False  # because nobody commands it
+        self.damped = False  # true without commands
         self.sport.reset()
 
     def begin(self, mode: str, sensed: Sensed) -> None:
-        """At the start: ``balance``, ``down``, or ``released`` for a low-level program."""
+        """Set the initial mode: ``balance``, ``down``, or ``released`` for a low-level program."""
         self.released = mode == "released"
         if not self.released:
             self.sport.begin(mode, 0.0, sensed)
 
-    # -- what comes in ---------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------
     def call(self, service: str, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:
-        """(code, answer) of a call of a service."""
+        """Return (code, answer) of a call of a service."""
         if service == "motion_switcher":
             return self._switch(number, parameter, now, sensed)
         if self.released and number != 1:
@@ -74,7 +74,7 @@ class Firmware:
         if number == 1002:
             return self._select(parameter, now, sensed), ""
         if number == 1003:
-            self._releasing = not self.released  # once it has lain down, if it is about to
+            self._releasing = not self.released  # after lying down, if it is about to
             return OK, ""
         return NOT_KNOWN, ""
 
@@ -93,14 +93,14 @@ class Firmware:
         return OK
 
     def _forget(self) -> None:
-        """Whoever commanded it commands it no more: the next one may go by another clock."""
+        """Forget the last sender of commands: the next one may use another clock."""
         self._low, self._stamp = None, -np.inf
 
     def command(self, command: JointCommand, now: float, stamp: float = 0.0, damaged: bool = False) -> str:
-        """Take a low-level command; what became of it: ``taken``, or why not.
+        """Take a low-level command and return its outcome: ``taken``, or why not.
 
-        ``stamp`` is when it was sent [s], by its sender's clock: one that is older than the last one is refused, until
-        nothing has been heard for ``patience``. A clock that was set back, or another sender, is obeyed after that.
+        ``stamp`` is its sending time [s] by the sender's clock: a command older than the last one is refused, unless
+        none was received for ``patience``. After that, a clock that was set back, or another sender, is accepted.
         """
         became = self._command_state(command, now, stamp, damaged)
         self.counts[became] += 1
@@ -120,7 +120,7 @@ class Firmware:
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def tick(self, now: float, sensed: Sensed) -> JointCommand:
-        """Return the command to the motors now."""
+        """Return the current command to the motors."""
         if self._releasing and not self.sport.busy:
             self._forget()
             self.released, self._releasing = True, False

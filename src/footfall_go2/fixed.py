@@ -1,7 +1,7 @@
-"""Messages of fixed size as one flat list of numbers: packed and unpacked in one call, and their checksum.
+"""Messages of fixed size as flat lists of numbers, packed and unpacked in one call, with checksum.
 
 A message that is built field by field costs about a millisecond in Python, half of a 500 Hz tick. All fields of these
-types have four bytes or less, so that their bytes on the wire (plain CDR) follow from alignment alone. The checksum is
+types have four bytes or less, so that their serialization (plain CDR) is determined by alignment alone. The checksum is
 taken over the C structure, where every nested structure is padded to its own alignment as well.
 """
 
@@ -29,14 +29,14 @@ _CODES = {
     "float32": "f",
 }
 _LITTLE = b"\x00\x01\x00\x00"  # encapsulation of plain CDR, little-endian
-_BIG_KINDS, _LITTLE_KINDS = (0, 6), (1, 7)  # of XCDR 1 and 2: alike where no field has eight bytes
+_BIG_KINDS, _LITTLE_KINDS = (0, 6), (1, 7)  # of XCDR 1 and 2: identical where no field has eight bytes
 _REVERSED = bytes(int(f"{k:08b}"[::-1], 2) for k in range(256))
 
 
 def fixed(kind: Foreign) -> Foreign:
-    """Decorator: an instance then has ``values``, all its numbers in order, in the place of its fields.
+    """Decorate a message type: instances store all numbers in order in ``values`` instead of fields.
 
-    ``values`` is None where the bytes that came are no such message.
+    ``values`` is None if the received bytes are not a message of this type.
     """
     kind.layout = Layout(kind)
     kind.blank = classmethod(_blank)
@@ -49,7 +49,7 @@ def fixed(kind: Foreign) -> Foreign:
 
 
 def _blank(kind: Foreign) -> Foreign:
-    """A message with every number zero."""
+    """Return a message of zeros."""
     message: Foreign = object.__new__(kind)
     message.values = list(kind.layout.zeros)
     return message
@@ -68,26 +68,26 @@ def _deserialize(kind: Foreign, /, data: bytes, *_: object, **__: object) -> For
 
 
 def _checksum(message: Foreign) -> int:
-    """Over the C structure without its last word, which holds it."""
+    """Return the checksum over the C structure without its last word, which stores the checksum."""
     return crc32(message.layout.memory.pack(*message.values)[:-4])
 
 
 def _get(message: Foreign, name: str) -> list[float]:
-    """All numbers of a field, such as ``motor_state.q``."""
+    """Return all numbers of a field, such as ``motor_state.q``."""
     return [message.values[k] for k in message.layout.places[name]]
 
 
 def _set(message: Foreign, name: str, numbers: Sequence[float]) -> None:
-    """The first numbers of a field."""
+    """Set the first numbers of a field."""
     values = message.values
     for k, number in zip(message.layout.places[name], numbers):
         values[k] = number
 
 
 def crc32(data: bytes) -> int:
-    """CRC-32 with polynomial 0x04C11DB7 over 32-bit words, highest bit first, started with ones.
+    """Return the CRC-32 with polynomial 0x04C11DB7 over 32-bit words, highest bit first, initialised with ones.
 
-    zlib's is the mirror image: bits of every byte, and of the result, are reversed.
+    zlib uses the reflected form: the bits of every byte, and of the result, are reversed.
     """
     words = struct.unpack(f"<{len(data) // 4}I", data)
     mirrored = struct.pack(f">{len(words)}I", *words).translate(_REVERSED)
@@ -95,9 +95,9 @@ def crc32(data: bytes) -> int:
 
 
 class Layout:
-    """Where the numbers of a type lie: in the flat list by name, on the wire, and in memory."""
+    """The layout of the numbers of a type: in the flat list by name, serialized, and in memory."""
 
-    def __init__(self, kind: Foreign) -> None:
+    def __init__(self, kind: type) -> None:
         self.places: dict[str, list[int]] = {}
         self.codes: list[str] = []
         self._walk(kind, "")
@@ -106,7 +106,7 @@ class Layout:
         self.wire = {order: struct.Struct(order + wire) for order in "<>"}
         self.memory = struct.Struct("<" + _aligned(_flat(kind, nested=True)))
 
-    def _walk(self, kind: Foreign, path: str) -> None:
+    def _walk(self, kind: type, path: str) -> None:
         for name, inner, count in _fields(kind):
             own = f"{path}{name}"
             for _ in range(count):
@@ -117,8 +117,8 @@ class Layout:
                     self._walk(inner, f"{own}.")
 
 
-def _fields(kind: Foreign) -> list[tuple[str, Foreign, int]]:
-    """(name, code or nested type, how many) of every field."""
+def _fields(kind: type) -> list[tuple[str, Foreign, int]]:
+    """Yield (name, code or nested type, count) of every field."""
     found = []
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
         if typing.get_origin(hint) is ClassVar or name.startswith("_"):
@@ -135,8 +135,8 @@ def _fields(kind: Foreign) -> list[tuple[str, Foreign, int]]:
     return found
 
 
-def _flat(kind: Foreign, nested: bool) -> list[tuple[str, int]]:
-    """(code, alignment before it) of every number; ``nested``: and (empty, alignment) behind every structure."""
+def _flat(kind: type, nested: bool) -> list[tuple[str, int]]:
+    """Return (code, alignment before it) of every number; with ``nested`` also ("", alignment) after structures."""
     found: list[tuple[str, int]] = []
     for _, inner, count in _fields(kind):
         for _ in range(count):
@@ -146,7 +146,7 @@ def _flat(kind: Foreign, nested: bool) -> list[tuple[str, int]]:
 
 
 def _aligned(codes: list[tuple[str, int]]) -> str:
-    """A format of ``struct`` with the padding written out."""
+    """Return a format for ``struct`` with explicit padding."""
     size, text = 0, ""
     for code, step in codes:
         gap = -size % step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from footfall.hardware.dds.definitions import declared
 from footfall_go2.fixed import fixed
 
-MOTORS = 20  # places in a message; a quadruped fills the first twelve
+MOTORS = 20  # motors in a message; a quadruped uses the first twelve
 _HEAD = "uint8[2] head\nuint8 level_flag\nuint8 frame_reserve\nuint32[2] sn\nuint32[2] version\nuint16 bandwidth"
 _GO = {
     "MotorCmd": "uint8 mode\nfloat32 q\nfloat32 dq\nfloat32 tau\nfloat32 kp\nfloat32 kd\nuint32[3] reserve",

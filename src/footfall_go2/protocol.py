@@ -1,6 +1,4 @@
-"""Go2's protocol, as ``footfall drive`` and ``footfall serve`` find it. Nothing of DDS is imported before it is
-used.
-"""
+"""Go2's protocol for ``footfall drive`` and ``footfall serve``. DDS is imported on first use."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ class Go2(RobotProtocol):
     starts = MappingProxyType({"standing": "balance", "lying": "down", "released": "released"})
 
     def check_installed(self) -> None:
-        need_extra("cyclonedds", "dds", "a robot's own interface")
+        need_extra("cyclonedds", "dds", "a robot's interface")
 
     def check_robot(self, robot: Robot) -> None:
         from footfall_go2.unitree import Wiring

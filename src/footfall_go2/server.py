@@ -1,6 +1,6 @@
-"""A simulated robot behind Go2's own interface: it states, obeys and answers like the robot, in real time.
+"""A simulated robot behind Go2's interface, which sends states, follows commands and answers calls in real time.
 
-One thread and one loop: take what has come, ask the firmware, move the robot on by one period, say what it senses.
+One thread runs one loop: read messages, call the firmware, advance the robot by one period, publish its sensors.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ RATE = 500.0  # [Hz] of the low-level state
 _SPORT_EVERY, _REMOTE_EVERY, _ROS_EVERY, _HEIGHT_EVERY = 5, 25, 5, 50  # ticks
 _DAMP = 1 << 5 | 1 << 9  # L2 + B on the remote
 _WALK = Command(forward=0.3)
-_HOLD = 1.0  # [s] that an answer waits for its reader
-_CATCH_UP = 0.05  # [s] of lateness that is made up for; beyond, time is given up
+_HOLD = 1.0  # [s] for which an answer waits for its reader
+_CATCH_UP = 0.05  # [s]; more delay than this is not made up for
 
 
 @dataclass(kw_only=True)
 class Server:
     """``start``: "balance", "down" or "released". ``ros2``: topics with ROS 2 types as well.
 
-    ``clock`` may be another one than the wall's, for tests.
+    ``clock`` can replace the wall clock in tests.
     """
 
     robot: Robot
@@ -58,14 +58,14 @@ class Server:
     interface: str = LOOPBACK
     start: str = "balance"
     ros2: bool = False
-    options: dict[str, Given] = field(default_factory=dict)  # of the simulation
+    options: dict[str, Given] = field(default_factory=dict)  # options of the simulation
     sensors: Given = None
     clock: RealTime | None = None
-    motors: MotorModel | None = None  # that carry out the commands
+    motors: MotorModel | None = None  # that execute the commands
 
     def __post_init__(self) -> None:
         self.wiring = Wiring(self.robot)
-        self.participant = Participant(self.domain, self.interface)  # what is wrong with it shows before long work
+        self.participant = Participant(self.domain, self.interface)  # reports its errors before long work
         options = {"touching": belly(self.robot), **self.options}
         self.simulated = SimulatedRobot(self.robot, RATE, self.sensors, motors=self.motors, **options)
         self.robot = self.simulated.robot
@@ -77,7 +77,7 @@ class Server:
         self._open()
 
     def _warm_up(self) -> None:
-        """Walk for a moment in a robot that is then reset: all that is slow the first time has happened."""
+        """Walk for a moment and reset the robot, so that everything that is slow the first time is done."""
         sport = self.firmware.sport
         memory = sport.locomotion.start(self.robot)
         for k in range(20):
@@ -97,7 +97,7 @@ class Server:
         self._answers = {name: writer(f"rt/api/{name}/response", Response) for name in SERVICES}
         self._state, self._sport_state, self._stick = blank_state(), SportModeState.blank(), resting_stick()
         self._remote_heard = False
-        self.heights: deque[float] = deque(maxlen=6000)  # of the trunk every tenth of a second, for ten minutes [m]
+        self.heights: deque[float] = deque(maxlen=6000)  # trunk heights every tenth of a second, for ten minutes [m]
         self._held: list[tuple[float, str, Foreign, Foreign]] = []  # answers that wait for their reader
         self._ros = Ros2(self.participant, self.robot) if self.ros2 else None
         self.clock = self.clock or RealTime(period=self.simulated.period, patience=_CATCH_UP)
@@ -112,7 +112,7 @@ class Server:
             self.clock.wait()
 
     def tick(self) -> None:
-        """Take what has come, move on by one period, say what is sensed."""
+        """Read messages, advance by one period, publish the sensors."""
         now, robot = self.simulated.time, self.simulated
         self._take_commands(now)
         self._take_requests(now)
@@ -139,7 +139,7 @@ class Server:
         self.participant.close()
 
     def report(self) -> dict[str, Json]:
-        """Counts and times since the start."""
+        """Return counts and times since the start."""
         assert self.clock is not None
         return {
             "simulated": self.simulated.time,
@@ -151,7 +151,7 @@ class Server:
             "heights": [round(z, 4) for z in self.heights],
         }
 
-    # -- what comes in -------------------------------------------------------------------------------------------------
+    # -- input -------------------------------------------------------------------------------------------------
     def _take_commands(self, now: float) -> None:
         for message in self._commands.take():
             damaged = message.checksum() != message.get("crc")[0]
@@ -169,7 +169,7 @@ class Server:
         self._answer(now)
 
     def _answer(self, now: float) -> None:
-        """Send answers, each once its reader has been found: a client may ask before that, and would wait in vain."""
+        """Send each answer once its reader is discovered: a client may call before that, and would miss it."""
         waiting = []
         for until, name, requested_by, answer in self._held:
             if now < until and not self._answers[name].reaches(requested_by):
@@ -179,7 +179,7 @@ class Server:
         self._held = waiting
 
     def _remote(self, now: float) -> None:
-        """The sticks of a remote that somebody else sends move the robot; without one a resting remote is sent."""
+        """Move the robot by the sticks of a remote on the network; without a remote, publish one at rest."""
         for stick in self._remote_in.take():
             self._stick, self._remote_heard = stick, True
         if not self._remote_heard:
@@ -200,7 +200,7 @@ class Server:
         if velocity is not None and not self.firmware.released:
             self.firmware.sport.move(now, *velocity)
 
-    # -- what goes out -------------------------------------------------------------------------------------------------
+    # -- output -------------------------------------------------------------------------------------------------
     def _say_sport(self, now: float) -> None:
         robot, message, sport = self.simulated, self._sport_state, self.firmware.sport
         q, v = robot.body.q, robot.body.v
@@ -222,7 +222,7 @@ class Server:
 
 
 def _feet(robot: Robot, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray]:
-    """(places, velocities) of the feet as the base sees them, in its axes."""
+    """Return (positions, velocities) of the feet relative to the base, in base axes."""
     R_WB = to_rotation(q[3:7])
     places = (foot_positions(robot, q) - q[:3]) @ R_WB
     joints = np.concatenate([np.zeros(6), v[6:]])

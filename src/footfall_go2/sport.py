@@ -1,6 +1,6 @@
-"""The high-level service of a quadruped, answered by ``Locomotion``: stand up and down, balance, move, lean.
+"""The high-level service of a quadruped, implemented by ``Locomotion``: stand up and down, balance, move, lean.
 
-Numbers of calls and modes are those of Go2's ``sport`` service. A call that is not known is refused at once.
+Numbers of calls and modes are those of Go2's ``sport`` service. Unknown calls are refused at once.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from footfall.spatial.gravity import Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Json, PyTree
 
-OK, NOT_KNOWN, BAD_PARAMETER, NOT_READY = 0, 3203, 3204, 4202  # codes of answers
-HOLD = 1.0  # [s] that a velocity is kept unless it is renewed
+OK, NOT_KNOWN, BAD_PARAMETER, NOT_READY = 0, 3203, 3204, 4202  # return codes
+HOLD = 1.0  # [s] for which a velocity is kept unless it is renewed
 VERSION = "1.0.0.1"
-_LEVELS = {-1: 1.0 / 3.0, 0: 2.0 / 3.0, 1: 1.0}  # of speed, as a part of what Locomotion can do
+_LEVELS = {-1: 1.0 / 3.0, 0: 2.0 / 3.0, 1: 1.0}  # speeds as fractions of Locomotion's maximum
 _GAITS = {1: "trot", 2: "walk"}
-_UPRIGHT = 0.5  # least cosine of the lean from which it stands up
-MODES = {"balance": 1, "walk": 3, "down": 5, "up": 6, "damp": 7}  # as the state message has them
+_UPRIGHT = 0.5  # least cosine of the tilt from which it stands up
+MODES = {"balance": 1, "walk": 3, "down": 5, "up": 6, "damp": 7}  # as in the state message
 
 
 class Sport:
-    """The behaviour of the robot when no low-level program commands it; ``compile`` makes its plan machine code."""
+    """The behaviour of the robot without a low-level program; ``compile``: compile its plan to machine code."""
 
     def __init__(self, robot: Robot, rate: float, compile: Callable[..., PyTree], gravity: Gravity) -> None:
         self.robot, self.gravity = robot, gravity
@@ -60,18 +60,18 @@ class Sport:
         }
 
     def reset(self) -> None:
-        """As it was switched on."""
-        self.mode, self.busy = "damp", False  # busy: on its way up or down
+        """Return to the state after power-on."""
+        self.mode, self.busy = "damp", False  # busy: standing up or lying down
         self._glide: Glide | None = None
         self._memory: PyTree = None
-        self._command, self._until = Command(), -np.inf  # a velocity and how long it holds
+        self._command, self._until = Command(), -np.inf  # a velocity and its time of expiry
         self._posture = Command()  # lean and height
         self._level, self._gait = 1, 1
         self.joystick = True
 
     # -- calls -------------------------------------------------------------------------------------------------------
     def call(self, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:
-        """(code, answer) of a call with its parameter as JSON."""
+        """Return (code, answer) of a call with its parameter as JSON."""
         if number == 1:
             return OK, VERSION
         if number == 2055:
@@ -86,7 +86,7 @@ class Sport:
             return BAD_PARAMETER, ""
 
     def begin(self, mode: str, now: float, sensed: Sensed) -> None:
-        """Take over, standing (``balance``) or lying (``down``)."""
+        """Take control, standing (``balance``) or lying (``down``)."""
         self._sensed = sensed
         if mode == "balance":
             self._balance(now, {})
@@ -101,7 +101,7 @@ class Sport:
             self._posture = Command()
         return OK
 
-    def _balance(self, now: float, data: Json) -> int:
+    def _balance(self, now: float, data: object) -> int:
         if self.mode in ("down", "damp") and self._low():
             return self._up(now, data)
         if self.mode != "balance":
@@ -112,7 +112,7 @@ class Sport:
     def _low(self) -> bool:
         return bool(np.abs(self._sensed.q[7:] - self.stand).max() > 0.3)
 
-    def _up(self, now: float, data: Json) -> int:
+    def _up(self, now: float, data: object) -> int:
         if float(to_rotation(self._sensed.q[3:7])[2, 2]) < _UPRIGHT:
             return NOT_READY
         if self.mode in ("up", "balance") and not self._low():
@@ -121,19 +121,19 @@ class Sport:
         self._glide = glide(self.robot, now, way, 0.8, gravity=self.gravity)
         return self._enter("up")
 
-    def _down(self, now: float, data: Json) -> int:
+    def _down(self, now: float, data: object) -> int:
         if self.mode == "down":
             return OK
         self._glide = glide(self.robot, now, [self._sensed.q[7:], self.lie], 1.2, gravity=self.gravity)
         return self._enter("down")
 
-    def _stop(self, now: float, data: Json) -> int:
+    def _stop(self, now: float, data: object) -> int:
         self._command, self._until = Command(), -np.inf
         return OK
 
     def _euler(self, now: float, data: Json) -> int:
         roll, pitch, yaw = (_given(data[key]) for key in "xyz")
-        if yaw != 0.0:  # Locomotion turns the robot, not the trunk over its feet
+        if yaw != 0.0:  # Locomotion can turn the robot, but not the trunk over its feet
             return BAD_PARAMETER
         self._posture = replace(self._posture, roll=roll, pitch=pitch)
         return OK
@@ -186,7 +186,7 @@ class Sport:
 
     # -- a tick ------------------------------------------------------------------------------------------------------
     def command(self, now: float, sensed: Sensed) -> JointCommand:
-        """Return the command to the motors now."""
+        """Return the current command to the motors."""
         self.busy = self.busy and self._glide is not None and now < self._glide.end
         if self.mode == "damp" or (self.mode != "balance" and self._glide is None):
             return damping(self.robot, self.gravity)
@@ -201,7 +201,7 @@ class Sport:
         return joint_command.broadcast(self.robot.nj)
 
     def number(self, now: float) -> int:
-        """The mode as the state message has it."""
+        """Return the mode as in the state message."""
         walking = self.mode == "balance" and now <= self._until and self._command != Command()
         return MODES["walk" if walking else self.mode]
 
@@ -211,7 +211,7 @@ class Sport:
 
 
 def _given(value: Json) -> float:
-    """A finite number of a parameter; a boolean or a text is none."""
+    """Return a parameter as a finite number, or None; booleans and strings are not numbers."""
     if isinstance(value, bool) or not is_number(value):
         raise ValueError
     return float(value)

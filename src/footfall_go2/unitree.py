@@ -1,7 +1,7 @@
-"""Between footfall's states and commands and Go2's messages: order of motors, "no command" values, checksums.
+"""Conversion between footfall's states and commands and Go2's messages: motor order, "no command", checksums.
 
-Motors go FR, FL, RR, RL, each hip, thigh, calf; feet likewise. Any robot with four legs of three joints can speak so;
-its joints keep their own zeros and directions.
+Motors go FR, FL, RR, RL, each hip, thigh, calf; feet likewise. Any robot with four legs of three joints can use them;
+its joints keep their zeros and directions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand
@@ -22,6 +21,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
 from footfall_go2.messages import LowCmd, LowState, WirelessController
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 LEGS = ("RF", "LF", "RH", "LH")  # in the order of the messages
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0  # "no command"
@@ -32,7 +32,7 @@ _MOST_LOAD = 32767
 
 
 class Wiring:
-    """Which of a robot's joints and feet are which places of a message."""
+    """The mapping from a robot's joints and feet to positions in a message."""
 
     def __init__(self, robot: Robot) -> None:
         missing = [leg for leg in LEGS if leg not in robot.foot_names]
@@ -63,11 +63,11 @@ class Wiring:
         message.set("crc", [message.checksum()])
 
     def loads(self, load: Float[ndarray, "nf"]) -> list[int]:
-        """Return the loads of the feet [N], as whole numbers in the order of the messages; nothing without sensors."""
+        """Return the loads of the feet [N], as integers in the order of the messages; empty without sensors."""
         return np.clip(np.nan_to_num(load[self.feet]), 0, _MOST_LOAD).astype(int).tolist()
 
     def state(self, message: Foreign, loads: bool = True) -> RobotState:
-        """The state of a ``LowState``; ``loads`` False where its feet do not measure newtons."""
+        """Return the state in a ``LowState``; ``loads`` False if its feet do not measure newtons."""
         position, velocity, torque = (
             np.array(message.get(f"motor_state.{key}")[:12])[self.motor_of] for key in ("q", "dq", "tau_est")
         )
@@ -80,7 +80,7 @@ class Wiring:
             position=position,
             velocity=velocity,
             torque=torque,
-            attitude=quat / length if abs(length - 1.0) < UNIT else quat,  # float32; any other is for the limits
+            attitude=quat / length if abs(length - 1.0) < UNIT else quat,  # float32; the limits check others
             imu=imu,
             foot_load=force if loads else np.full(4, np.nan),
         )
@@ -93,7 +93,7 @@ class Wiring:
         message.set("crc", [message.checksum()])
 
     def command(self, message: Foreign) -> JointCommand:
-        """The command of a ``LowCmd``; a motor that is off, or has no commanded position or velocity, is free."""
+        """Return the command in a ``LowCmd``; a motor that is off, or without position or velocity command, is free."""
         q, dq, tau, kp, kd = (np.array(message.get(f"motor_cmd.{key}")[:12])[self.motor_of] for key in _FIELDS)
         on = np.array(message.get("motor_cmd.mode")[:12])[self.motor_of] == ON
         no_q, no_dq = q >= 0.99 * NO_POSITION, dq >= 0.99 * NO_VELOCITY
@@ -107,7 +107,7 @@ class Wiring:
 
 
 def fill_imu(message: Foreign, state: RobotState) -> None:
-    """The IMU of a ``LowState`` or ``SportModeState``."""
+    """Fill in the IMU of a ``LowState`` or ``SportModeState``."""
     message.set("imu_state.quaternion", state.attitude.tolist())
     message.set("imu_state.gyroscope", state.imu.gyro.tolist())
     message.set("imu_state.accelerometer", state.imu.acceleration.tolist())
@@ -115,7 +115,7 @@ def fill_imu(message: Foreign, state: RobotState) -> None:
 
 
 def blank_state() -> Foreign:
-    """A ``LowState`` with what does not change."""
+    """Return a ``LowState`` with its constant fields."""
     message = LowState.blank()
     message.set("head", _HEAD)
     message.set("level_flag", [_LEVEL])
@@ -127,7 +127,7 @@ def blank_state() -> Foreign:
 
 
 def blank_command() -> Foreign:
-    """A ``LowCmd`` with what does not change."""
+    """Return a ``LowCmd`` with its constant fields."""
     message = LowCmd.blank()
     message.set("head", _HEAD)
     message.set("level_flag", [_LEVEL])
@@ -138,14 +138,14 @@ def blank_command() -> Foreign:
 
 
 def remote_bytes(stick: Foreign) -> bytes:
-    """A ``WirelessController`` as the forty bytes in a ``LowState``."""
+    """Return a ``WirelessController`` as the forty bytes in a ``LowState``."""
     lx, ly, rx, ry, keys = stick.values
     data = struct.pack("<2BH", 0x55, 0x51, keys) + struct.pack("<5f", lx, rx, ry, 0.0, ly)
     return data.ljust(40, b"\0")
 
 
 def resting_stick() -> Foreign:
-    """A remote that nobody touches."""
+    """Return a remote at rest."""
     return WirelessController.blank()
 
 

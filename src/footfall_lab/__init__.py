@@ -1,4 +1,4 @@
-"""footfall_lab: everything that examines footfall: papers, referees, benches, reports."""
+"""footfall_lab: validation of footfall: papers, reference implementations, benchmarks, reports."""
 
 from nptrace import packages
 

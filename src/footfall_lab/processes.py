@@ -1,4 +1,4 @@
-"""Independent runs shared among processes."""
+"""Independent runs distributed among processes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def run_all(
     """Return the result of every task, each performed once.
 
     Args:
-        perform: A function of a module: processes find it by its name.
-        tasks: Hashable values that can be pickled; those that take longest first.
-        label: What a task is, in a few words.
-        progress: Called with a label, the number of tasks done and the number of all.
-        workers: The number of processes; this one alone if 1.
+        perform: A function at module level, which processes import by name.
+        tasks: Hashable values that can be pickled, the longest tasks first.
+        label: Short description of a task.
+        progress: Called with a label, the number of finished tasks and their total.
+        workers: The number of processes; only this one if 1.
     """
     todo = list(dict.fromkeys(tasks))
     report = progress or (lambda what, done, of: None)
@@ -51,7 +51,7 @@ def run_all(
     except BrokenProcessPool as error:
         raise FootfallError("a process was killed, perhaps because memory ran out") from error
     finally:
-        if len(done) < len(todo):  # interrupted or failed: nobody waits for the rest
+        if len(done) < len(todo):  # interrupted or failed: do not wait for the rest
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
         pool.shutdown(cancel_futures=True)
@@ -59,5 +59,5 @@ def run_all(
 
 
 def _ignore_interrupts() -> None:
-    """Leave Ctrl-C, which reaches every process of a terminal, to the parent."""
+    """Ignore Ctrl-C, which reaches every process of a terminal; the parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -4,7 +4,7 @@ Names load when they are first used, so that importing nptrace does not load LLV
 
     f = nptrace.compile(function, x, y)                  # machine code; or target="batch": SIMD lanes
     J = nptrace.jacobian(function, x, y, wrt="x")        # exact derivatives
-    nptrace.repeat, nptrace.scan, nptrace.lookup, ...    # loops and tables, which plain NumPy cannot say
+    nptrace.repeat, nptrace.scan, nptrace.lookup, ...    # loops and tables, which plain NumPy cannot express
     nptrace.random.normal(key, counter, shape)           # random numbers, the same on every target
 """
 

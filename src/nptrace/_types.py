@@ -1,6 +1,6 @@
 """Names for what a type checker cannot follow: one function is called with numbers, and with symbols when it is traced.
 
-What a loop carries may be any pytree of arrays. Such annotations name what is meant; where an array's shape is known,
+The carry of a loop may be any pytree of arrays. These aliases name what is meant; where the shape of an array is known,
 ``Float[ndarray, "nq"]`` says more.
 """
 
@@ -12,16 +12,15 @@ if TYPE_CHECKING:
     Scalar: TypeAlias = float | np.ndarray  # a number, or an array of them; a traced number passes for a np.float64
 
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
-Given: TypeAlias = Any  # what a user or a file gave, before it is checked
-Json: TypeAlias = Any  # what a JSON file holds, or will
-Element: TypeAlias = Any  # one number or truth value of an array, or a symbol in its place
-Operand: TypeAlias = Any  # what NumPy's functions take and give: arrays, numbers and lists of them, or symbols
-Named: TypeAlias = Any  # what a package shows under a name, loaded on first use
-Foreign: TypeAlias = Any  # an object that is not ours, of which only what is used is known
+Given: TypeAlias = Any  # input of a user or a file, before it is checked
+Json: TypeAlias = Any  # a value read from a JSON file, or to be written to one
+Operand: TypeAlias = Any  # an argument or result of NumPy's functions: an array, a number, a list of these, or a symbol
+Named: TypeAlias = Any  # an attribute of a package, loaded on first use
+Foreign: TypeAlias = Any  # an object of another library, without types that we know
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``Scalar`` where it is used: command lines import these names, and start without NumPy."""
+    """Return ``Scalar``, evaluated on first use: the command line imports this module and must start without NumPy."""
     if name == "Scalar":
         import numpy as np
 

@@ -1,4 +1,4 @@
-"""A function of a constant and arrays, bound to the constant: its numbers are folded into the program.
+"""A function of a constant and arrays, bound to the constant.
 
 The constant is any object with ``parameter``, ``with_parameters`` and ``digest``. Its numbers are folded into the
 program, except those named in ``free``, which stay inputs. Shapes come from examples, or from annotations such as
@@ -29,18 +29,18 @@ Function = Callable[..., PyTree]
 class Bound:
     """A function with its constant bound: positional array arguments, and the free parameters as a last argument.
 
-    A derived class says how to call its kind of constant, and knows more of it: ``example``, ``digest``.
+    A derived class names its kind of constant and may override ``example`` and ``digest``.
     """
 
     what = "constant"
-    kinds = ""  # what a constant may be, in errors
-    called = "compile"  # the function that users call, in errors
+    kinds = ""  # kinds of constants, for errors
+    called = "compile"  # the function that users call, for errors
 
     def __init__(
         self,
         function: Function,
         constant: Foreign,
-        examples: Sequence[PyTree],
+        examples: Sequence[object],
         free: Sequence[str],
         given: Mapping[str, Given],
     ) -> None:
@@ -58,7 +58,7 @@ class Bound:
             )
         self.unnamed = {k: p.default for k, p in parameters.items() if p.kind is p.POSITIONAL_ONLY}
         self.names: list[str] = []
-        self.examples: list[PyTree] = []
+        self.examples: list[object] = []
         self.constants: dict[str, Given] = {}
         for position, (name, parameter) in enumerate(parameters.items()):
             if position < len(examples):
@@ -73,13 +73,14 @@ class Bound:
             self.names.append("parameters")
             self.examples.append({path: constant.parameter(path) for path in self.free})
 
-    def _input(self, name: str, example: PyTree) -> None:
+    def _input(self, name: str, example: object) -> None:
         self.names.append(name)
         self.examples.append(example)
 
-    def __call__(self, *arrays: PyTree) -> PyTree:
-        while _waiting:  # it is being traced: nothing was found in the cache
-            _waiting.pop().start()
+    def __call__(self, *arrays: object) -> PyTree:
+        while _waiting:  # the function is being traced: it was not in the cache
+            with contextlib.suppress(RuntimeError):  # there are no threads in a browser
+                _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
@@ -91,11 +92,11 @@ class Bound:
 
     @property
     def is_library(self) -> bool:
-        """Whether the function is a registered package's own, found under its name: it needs no replay."""
+        """Whether the function belongs to a registered package, importable by its name: it needs no replay."""
         return ownership.is_library(_unwrapped(self.original))
 
     def _modules(self) -> tuple[str, ...] | None:
-        """The modules that a trace may enter; None where one was changed in this process, or is a user's."""
+        """Return the modules that a trace may enter; None if one was modified in this process or belongs to a user."""
         constant = self.constant
         if not self.is_library or not (constant is None or ownership.is_library(type(constant))):
             return None
@@ -108,15 +109,15 @@ class Bound:
         return str(self.constant.digest)
 
     def example(self, name: str, shape: tuple[int, ...]) -> PyTree:
-        """Generic numbers for an argument whose shape is known."""
+        """Return generic numbers for an argument of known shape."""
         random = np.random.default_rng(len(name))
         return random.normal(size=shape) if shape else float(random.normal())
 
     def _example_of(self, name: str) -> PyTree:
-        """An example made from the annotation of an argument: generic numbers of the right shape."""
+        """Return generic numbers of the shape in an argument's annotation."""
         try:
             annotation = typing.get_type_hints(_unwrapped(self.original), include_extras=True).get(name)
-        except Exception:  # an annotation that names something unknown here
+        except Exception:  # the annotation uses a name that is unknown here
             annotation = None
         shape = _annotated_shape(annotation, self.constant)
         if shape is None:
@@ -124,11 +125,11 @@ class Bound:
         return self.example(name, shape)
 
     def shape_unknown(self, name: str) -> str:
-        """Return what is wrong where an argument has neither example nor annotation."""
+        """Return the error message for an argument with neither example nor annotation."""
         return f"{self.__name__}: the shape of argument '{name}' is not known; give an example, or annotate it"
 
     def _check_constant(self) -> None:
-        """Refuse arrays in the constant's place: they would be folded into the program, where an input was meant."""
+        """Refuse an array as the constant: it would be folded into the program, where an input was meant."""
         constant, title = self.constant, self.__name__
         if isinstance(constant, (np.ndarray, np.generic, float, int, list, tuple, Mapping)):
             raise InputError(
@@ -138,7 +139,7 @@ class Bound:
             )
 
     def key(self) -> str | None:
-        """A name for this function, its constants and shapes; None for a user's function, which is always retraced."""
+        """Return a key for the function, its constants and shapes; None for a user's function, always retraced."""
         with ownership.one_look():
             return self._key()
 
@@ -164,14 +165,14 @@ class Bound:
         return hashlib.sha256(repr(words).encode()).hexdigest()
 
 
-_QUIET = 0.5  # [s] that compiling may take before it is reported
+_QUIET = 0.5  # [s]; compilation that takes longer is reported
 _reported = threading.Event()
 _waiting: list[threading.Timer] = []  # started by the first call for a trace
 
 
 @contextlib.contextmanager
 def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
-    """Say once, to a person who waits at a terminal or in a notebook, that something is being compiled."""
+    """Report once, at a terminal or in a notebook, that something is being compiled."""
     if _reported.is_set() or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield
         return
@@ -194,11 +195,11 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        raise InputError(f"{function!r} has no signature that can be read: wrap it in a def") from None
+        raise InputError(f"{function!r} has no readable signature: wrap it in a def") from None
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise InputError(f"a function with *{parameter.name} cannot be compiled: name its arguments")
@@ -209,29 +210,29 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     return {p.name: p for p in parameters}
 
 
-def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
-    for choice in typing.get_args(annotation) or (annotation,):
-        words = getattr(choice, "dim_str", None)
-        if words is not None:
-            try:
-                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
-            except (AttributeError, TypeError):
-                return None
-    return None
+    words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's
+    if words is None:  # a union, or Annotated
+        found = (_annotated_shape(choice, constant) for choice in typing.get_args(annotation) if choice is not float)
+        return next((shape for shape in found if shape is not None), None)
+    try:
+        return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+    except (AttributeError, TypeError):
+        return None
 
 
 def _is_example(value: object) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def _shapes(pytree: PyTree) -> str:
+def _shapes(pytree: object) -> str:
     leaves, _ = tree.flatten(pytree)
     return repr(([np.shape(x) for x in leaves], _structure(pytree)))
 
 
-def _structure(pytree: PyTree) -> object:
+def _structure(pytree: object) -> object:
     if isinstance(pytree, Mapping):
         return {k: _structure(v) for k, v in pytree.items()}
     if isinstance(pytree, (tuple, list)):
@@ -240,7 +241,7 @@ def _structure(pytree: PyTree) -> object:
 
 
 def _plain(value: object) -> bool:
-    """Whether repr names the value fully."""
+    """Return whether ``repr`` describes the value completely."""
     if isinstance(value, (tuple, list)):
         return all(map(_plain, value))
     return value is None or isinstance(value, (bool, int, float, str))

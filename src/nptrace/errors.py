@@ -12,7 +12,7 @@ from nptrace import packages
 _MOST_SHOWN = 24
 
 
-_MOST_CHARACTERS = 2000  # of a sentence: a culprit that was quoted may be of any length
+_MOST_CHARACTERS = 2000  # of a message: a quoted value may be of any length
 
 
 class NptraceError(Exception):
@@ -41,7 +41,7 @@ class TraceMismatch(TraceError):
 
 
 def callers_level() -> int:
-    """``stacklevel`` of a warning that is to name the user's line, however deep in our packages it is given."""
+    """Return the ``stacklevel`` with which a warning names the user's line, however deep it is raised."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and (packages.in_folder(frame.f_code.co_filename) or _of_dataclass(frame)):
         level, frame = level + 1, frame.f_back
@@ -49,12 +49,12 @@ def callers_level() -> int:
 
 
 def _of_dataclass(frame: types.FrameType) -> bool:
-    """Whether a frame is the ``__init__`` that a dataclass of ours wrote for itself."""
+    """Return whether a frame is the generated ``__init__`` of one of our dataclasses."""
     return frame.f_code.co_name == "__init__" and packages.in_folder(str(frame.f_globals.get("__file__", "")))
 
 
 def finite(value: SupportsFloat) -> bool:
-    """Whether a number is finite as a float; a whole number may be too large for one."""
+    """Return whether a number is finite as a float; an integer may be too large to be one."""
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -62,7 +62,7 @@ def finite(value: SupportsFloat) -> bool:
 
 
 def unknown(what: str, name: object, known: Iterable[str], owner: str = "choose") -> InputError:
-    """The error for a name that is not there; lists the known ones and offers the nearest."""
+    """Return the error for an unknown name; lists the known names and suggests the nearest."""
     names = [str(k) for k in known]
     near = difflib.get_close_matches(str(name), names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

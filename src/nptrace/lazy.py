@@ -1,4 +1,4 @@
-"""Packages whose names load when they are first used, so that importing them stays quick."""
+"""Packages whose names are loaded on first use, so that importing them stays fast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # NumPy, which it needs, takes a tenth of a second to load
 def lazy_exports(
     package: str, files: Mapping[str, str]
 ) -> tuple[list[str], Callable[[str], Named], Callable[[], list[str]]]:
-    """``__all__``, ``__getattr__`` and ``__dir__`` of a package: for each file, the names that it gives to users."""
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package from a table: the public names of each file."""
     homes = {name: file for file, names in files.items() for name in names.split()}
 
     def load(name: str) -> Named:

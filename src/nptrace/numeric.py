@@ -1,8 +1,8 @@
 """The functions of traced code beyond plain NumPy: choices, lookups, loops and rules for derivatives.
 
-A running trace announces itself in ``tracer``; without one these are plain NumPy. (Looking at the types of the
-arguments would not do: a loop may carry plain zeros and use traced values only through its closure.) Imports nothing
-of ours.
+A running trace sets ``tracer``; without one, these functions are plain NumPy. (The types of the arguments do not tell:
+a loop may carry plain zeros and use traced values only through its closure.) This file imports no other file of the
+package.
 """
 
 import dataclasses
@@ -33,8 +33,8 @@ __all__ = [
 PyTree: TypeAlias = Any  # tuples, lists, dicts and dataclasses of arrays and numbers, or of symbols in their place
 Scalar: TypeAlias = float | np.ndarray  # a number, or an array of them; a traced number passes for a np.float64
 Operand: TypeAlias = Any  # arrays and numbers, or symbols in their place
-Own: TypeAlias = Any  # the tracer's own: nothing of it is known here
-T = TypeVar("T")  # a pytree that comes back as it went in
+Own: TypeAlias = Any  # internal to the tracer: unknown here
+T = TypeVar("T")  # a pytree that is returned with the same structure
 Rows = TypeVar("Rows")  # a pytree of arrays of one length
 Outs = TypeVar("Outs")
 
@@ -81,7 +81,7 @@ class Running(Protocol):
 
 
 tracer: ContextVar[Running | None] = ContextVar("nptrace_tracer", default=None)
-# while a function is tried before it is compiled: what raises an error for a broken promise
+# while a function is verified before compilation: raises an error if ``body_holds`` does not hold
 verifying: ContextVar[Callable[[str], None] | None] = ContextVar("nptrace_verifying", default=None)
 
 
@@ -174,8 +174,8 @@ def repeat(
     """Repeat carry = body(i, carry) for i = 0.0, 1.0, ..., count - 1, as a loop when traced.
 
     With ``until`` the loop ends once ``until(carry)`` holds. Elements of a batch that share a vector register continue
-    until it holds for all of them; those that are done keep their carry, so that every element has the result that it
-    would have alone. Derivatives are those of the iterations that are made; for solvers see ``custom_fixed_point``.
+    until it holds for all of them; finished elements keep their carry, so that every element gets the result that it
+    would get alone. Derivatives are those of the executed iterations; for solvers see ``custom_fixed_point``.
 
     The body is traced once, so it must not change anything outside of itself.
 
@@ -205,7 +205,7 @@ def repeat(
                 pairs = zip(_leaves(carry), _leaves(after), strict=True)
                 if not all(np.array_equal(x, y, equal_nan=True) for x, y in pairs):
                     refuse(
-                        "repeat(..., body_holds=True): the body changes a carry for which until holds already; leave"
+                        "repeat(..., body_holds=True): the body changes a carry for which until already holds; leave"
                         " body_holds out"
                     )
             break
@@ -239,7 +239,7 @@ def scan(body: Callable[[T, Rows], tuple[T, Outs]], carry: T, rows: Rows, revers
     return carry, _each(lambda *leaves: np.stack(leaves), *(outs[::-1] if reverse else outs))
 
 
-def _leaves(pytree: PyTree) -> list[np.ndarray]:
+def _leaves(pytree: object) -> list[np.ndarray]:
     found: list[np.ndarray] = []
 
     def keep(leaf: np.ndarray) -> np.ndarray:
@@ -251,7 +251,7 @@ def _leaves(pytree: PyTree) -> list[np.ndarray]:
 
 
 def _each(function: Callable[..., PyTree], *pytrees: PyTree) -> PyTree:
-    """A pytree of tuples, lists, dicts and dataclasses like the first, its arrays made from those of all."""
+    """Apply ``function`` to the arrays of pytrees of the same structure."""
     first = pytrees[0]
     if isinstance(first, dict):
         return {key: _each(function, *(pytree[key] for pytree in pytrees)) for key in first}

@@ -1,13 +1,13 @@
-"""Which code is a library's own, whether it still is what its files contain, and which files a function can reach.
+"""Which code belongs to a library, whether it is unmodified, and which files a function can reach.
 
-Compiled code of library functions is kept on disk under a key, so that it can be used again without a trace. That is
-safe only if the key covers everything that the trace could have run, so it holds the content of every file that is
-reached by import (imports inside functions included) from the function and from the classes of its constants. And it is
-safe only if what is loaded is what those files contain: where a function, method or constant was replaced in this
-process (``modified``), there is no key, and nothing is stored as the library's.
+Compiled code of library functions is cached on disk under a key, so that it can be reused without tracing. That is safe
+only if the key covers all code that the trace could have run. The key therefore includes the content of every file that
+can be reached by import (imports inside functions included) from the function and from the classes of its constants.
+The loaded code must also match these files: if a function, method or constant was replaced in this process
+(``modified``), there is no key, and nothing is cached.
 
-A function or class is the library's if the object found under its module and qualified name is this very object. A
-name alone proves nothing: ``functools.wraps`` copies it.
+A function or class belongs to a library if its module and qualified name lead to this very object. The name alone is
+not enough: ``functools.wraps`` copies it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from nptrace import packages, source_facts
 from nptrace.packages import in_package
 from nptrace.source_facts import Facts
 
-_STARTED = time.time()  # files that changed later may not be what was loaded
-_LOADING = 60.0  # [s] that a package may have been loaded before this module was
+_STARTED = time.time()  # a file that changed later may differ from the loaded code
+_LOADING = 60.0  # [s]; a package may have been loaded this long before this module
 
 
 def is_library(thing: object) -> bool:
@@ -47,13 +47,13 @@ def is_library(thing: object) -> bool:
 
 
 def is_unmodified(kind: type) -> bool:
-    """Return whether a class is the library's and all that it reaches is what its files contain."""
+    """Return whether a class belongs to a library and neither it nor any code that it reaches was modified."""
     with one_look():
         return is_library(kind) and modified(reached([kind.__module__])) is None
 
 
 def modules_of(value: object) -> set[str]:
-    """Return the modules of the library classes that a pytree of records, lists and arrays is made of."""
+    """Return the modules of the library classes in a pytree of records, lists and arrays."""
     found: set[str] = set()
     seen: dict[int, object] = {}
     stack = [value]
@@ -72,7 +72,7 @@ def modules_of(value: object) -> set[str]:
     return found
 
 
-# -- what a module can reach ------------------------------------------------------------------------------------------
+# -- reachable modules ------------------------------------------------------------------------------------------
 def reached(modules: Iterable[str]) -> tuple[str, ...]:
     """Return the library modules that can be reached by import from the given ones, themselves included, sorted."""
     key = (frozenset(modules), tuple(packages.folders.items()))
@@ -81,12 +81,12 @@ def reached(modules: Iterable[str]) -> tuple[str, ...]:
     return tuple(_reached[key])
 
 
-_reached: dict[tuple, dict[str, Facts]] = {}  # by modules and folders: what was reached, and its facts then
+_reached: dict[tuple, dict[str, Facts]] = {}  # by modules and folders: the modules reached, with their facts
 
 
 def _reach(modules: Iterable[str]) -> dict[str, Facts]:
-    """Follow imports from modules; what is reached by name, sorted."""
-    found: dict[str, Facts | None] = {}  # every file is looked at once
+    """Follow imports from modules; return the modules reached with their facts, sorted by name."""
+    found: dict[str, Facts | None] = {}  # every file is examined once
 
     def facts_of(module: str) -> Facts | None:
         if module not in found:
@@ -117,7 +117,7 @@ def digest(modules: Iterable[str]) -> str:
 
 
 def _imported(facts: Facts, facts_of: Callable[[str], Facts | None]) -> Iterator[str]:
-    """The modules that a file imports; ``package.*`` where a name cannot be followed."""
+    """Return the modules that a file imports; ``package.*`` where a name cannot be resolved."""
     for module, name in facts.imports:
         if not in_package(module):
             continue
@@ -132,7 +132,7 @@ def _imported(facts: Facts, facts_of: Callable[[str], Facts | None]) -> Iterator
 
 
 def _below(package: str) -> Iterator[str]:
-    """All modules of a package: what a name that cannot be followed may load."""
+    """Return all modules of a package, any of which an unresolved name may load."""
     path = _path(package, packages.folders[package.partition(".")[0]])
     assert path is not None
     folder = Path(path).parent
@@ -142,7 +142,7 @@ def _below(package: str) -> Iterator[str]:
 
 
 def _with_parents(module: str) -> list[str]:
-    """A module and the packages around it, whose ``__init__`` runs before it is imported."""
+    """Return a module and its parent packages, whose ``__init__`` runs before it is imported."""
     parts = module.split(".")
     return [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
 
@@ -152,7 +152,7 @@ _look = threading.local()
 
 @contextlib.contextmanager
 def one_look() -> Iterator[None]:
-    """Look at each file once in a block of code, which asks several questions about hundreds of them at one moment."""
+    """Examine each file only once within the block, whose checks read hundreds of files several times."""
     outermost = getattr(_look, "found", None) is None
     if outermost:
         _look.found = {}
@@ -164,7 +164,7 @@ def one_look() -> Iterator[None]:
 
 
 def _facts(module: str) -> Facts | None:
-    """Return the facts about the file of a library module; None where there is none."""
+    """Return the facts about the file of a library module; None if it has no file."""
     found: dict[str, Facts | None] | None = getattr(_look, "found", None)
     if found is None:
         return _facts_now(module)
@@ -187,14 +187,14 @@ def _path(module: str, folder: Path) -> str | None:
     return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
 
 
-# -- whether what is loaded is what the files contain -----------------------------------------------------------------
-_unmodified: dict[str, _Space] = {}  # by module: what it held when it was compared with its file
+# -- whether loaded code matches its files -----------------------------------------------------------------
+_unmodified: dict[str, _Space] = {}  # by module: its content when it was compared with its file
 
 
 def modified(modules: Iterable[str]) -> str | None:
     """Return the name of something in these modules, NumPy or the builtins that was replaced; None if nothing was.
 
-    Compared are functions, methods, names that were imported, and constants that are numbers, texts or tuples of them.
+    Compares functions, methods, imported names, and constants that are numbers, strings or tuples of them.
     """
     if name := _modified_elsewhere():
         return name
@@ -222,10 +222,10 @@ def modified(modules: Iterable[str]) -> str | None:
 
 
 class _Contents:
-    """The former contents of functions and of the library's classes: has a name another object now?
+    """The recorded contents of functions and library classes, to detect that a name was rebound.
 
-    The objects themselves are kept, not their numbers: those are given to others once an object is gone. All is
-    compared by identity, in loops of C, for it is done before each compilation.
+    The objects themselves are kept rather than their ids, which are reused once an object is deleted. Comparison is by
+    identity, in C loops, because it runs before each compilation.
     """
 
     def __init__(self, values: Iterable[object]) -> None:
@@ -237,7 +237,7 @@ class _Contents:
         self.contents = [[*map(content, self.functions)] for content in _CONTENTS]
 
     def still_hold(self) -> bool:
-        """Return whether all names stand for the same objects, and all functions for the same code and defaults."""
+        """Return whether all names refer to the same objects, and all functions have the same code and defaults."""
         return all(_same(names, values, vars(kind)) for kind, names, values in self.classes) and all(
             all(map(operator.is_, held, map(content, self.functions)))
             for content, held in zip(_CONTENTS, self.contents)
@@ -245,7 +245,7 @@ class _Contents:
 
 
 class _Space:
-    """The former contents of one module's namespace."""
+    """The recorded contents of one module's namespace."""
 
     def __init__(self, module: str, facts: Facts, space: Mapping[str, object]) -> None:
         self.module, self.facts = module, facts
@@ -257,12 +257,12 @@ class _Space:
 
 
 class _Spaces:
-    """The former contents of many modules: a function or class is compared once, however many of them import it."""
+    """The recorded contents of many modules: a function or class is compared once, however many import it."""
 
     def __init__(self, modules: Sequence[str], spaces: Sequence[_Space]) -> None:
         self.spaces = spaces
         self.absent = [*set(modules).difference(space.module for space in spaces)]
-        self.contents = _Contents(())  # what was compared is kept, not what there is by now
+        self.contents = _Contents(())  # keeps the compared objects, not the current ones
         classes = {id(one[0]): one for space in spaces for one in space.contents.classes}
         functions = {
             id(one[0]): one for space in spaces for one in zip(space.contents.functions, *space.contents.contents)
@@ -282,7 +282,7 @@ class _Spaces:
         return not any(name in loaded for name in self.absent) and self.contents.still_hold()
 
 
-_before: dict[tuple[str, ...], _Spaces] = {}  # by modules that were compared together
+_before: dict[tuple[str, ...], _Spaces] = {}  # by the modules that were compared together
 _MOST_SETS = 32
 _CONTENTS = [operator.attrgetter(name) for name in ("__code__", "__defaults__", "__kwdefaults__")]
 
@@ -327,10 +327,10 @@ _FIELD = object()
 
 
 def _found(module: types.ModuleType, name: str) -> object:
-    """A constant, or the defaults of a function; ``_FIELD``: a descriptor of a class, a member of an enumeration."""
+    """Return a constant, or the defaults of a function; ``_FIELD`` for a descriptor or an enumeration member."""
     found: object = module
     for part in name.split("."):
-        if isinstance(found, enum.EnumMeta):  # its members cannot be assigned
+        if isinstance(found, enum.EnumMeta):  # the members of an enumeration cannot be assigned
             return _FIELD
         found = _defaults(found) if part == "__defaults__" else getattr(found, "__dict__", {}).get(part, _MISSING)
     return _FIELD if type(found).__name__ in ("member_descriptor", "_tuplegetter") else found
@@ -342,21 +342,21 @@ def _defaults(function: object) -> object:
 
 
 def _is_imported(value: object, there: str, what: str | None) -> bool:
-    """Whether a name that was imported still is what the other module has, where that is loaded."""
+    """Return whether an imported name still refers to the object in the other module, if that is loaded."""
     source = sys.modules.get(there)
     if value is _MISSING or source is None:
         return True  # not executed yet, or only for type checkers
     if what is None:
         return value is source
     held = vars(source).get(what, _MISSING)
-    if held is _MISSING:  # loaded when it is first used
+    if held is _MISSING:  # loaded on first use
         held = sys.modules.get(f"{there}.{what}", value)
         return held is value and (not isinstance(value, types.FunctionType | type) or is_library(value))
     return held is value
 
 
 def _is_defined_here(value: object, module: str, name: str, is_code: _IsCode) -> bool:
-    """Whether a value is the class or function that the file of a module defines under this name."""
+    """Return whether a value is the class or function that the file of a module defines under this name."""
     if isinstance(value, type):
         return value.__module__ == module and value.__qualname__ == name
     layers = list(_functions(value))
@@ -367,7 +367,7 @@ def _is_defined_here(value: object, module: str, name: str, is_code: _IsCode) ->
 
 
 def _is_generated(value: object, is_code: _IsCode) -> bool:
-    """Whether a member that the class body does not define by name is one that Python or a dataclass wrote."""
+    """Return whether a member that is not in the class body was generated by Python or by a dataclass."""
     return all(
         function.__code__.co_filename == "<string>"
         or _from_library(function.__code__)
@@ -377,7 +377,7 @@ def _is_generated(value: object, is_code: _IsCode) -> bool:
 
 
 def _functions(value: object) -> Iterator[types.FunctionType]:
-    """The Python functions that a function, method or descriptor is made of, the innermost first."""
+    """Yield the Python functions in a function, method or descriptor, the innermost first."""
     parts: list[object]
     if isinstance(value, property):
         parts = [value.fget, value.fset, value.fdel]
@@ -399,17 +399,17 @@ _STANDARD = str(Path(functools.__file__).parent)
 
 
 def _from_library(code: types.CodeType) -> bool:
-    """Whether code lies in a registered package, in NumPy or in Python's own library."""
+    """Return whether code lies in a registered package, in NumPy or in Python's standard library."""
     name = code.co_filename
     standard = name.startswith(_STANDARD) and "site-packages" not in name
     return standard or name.startswith(_NUMPY) or packages.in_folder(name)
 
 
 def _codes(module: types.ModuleType, facts: Facts) -> Callable[[types.CodeType, str], bool]:
-    """Whether a code object is what the file of a module has under a qualified name.
+    """Return a check whether a code object is the one in the file of a module under a qualified name.
 
-    Code is known by its file, name and line. Where the file may have changed after it was imported, that is not enough:
-    it is compiled again and compared.
+    Code is identified by its file, name and line. If the file may have changed after import, this is not enough: the
+    file is compiled again and compared.
     """
     file = module.__file__ or ""
     if Path(file).stat().st_mtime < _STARTED - _LOADING:
@@ -432,7 +432,7 @@ _ELSEWHERE = {module: dict(vars(module)) for module in (np, np.linalg, math, bui
 
 
 def _modified_elsewhere() -> str | None:
-    """The name of a function of NumPy, ``math`` or the builtins that is another one now."""
+    """Return the name of a function of NumPy, ``math`` or the builtins that was replaced, or None."""
     for module, before in _ELSEWHERE.items():
         space = vars(module)
         for name, value in before.items():

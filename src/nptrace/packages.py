@@ -1,4 +1,4 @@
-"""The packages whose code is the library's own, as opposed to a user's: one registry that everything else asks."""
+"""The registry of library packages, whose code is distinguished from that of users."""
 
 import functools
 from pathlib import Path
@@ -7,13 +7,13 @@ folders: dict[str, Path] = {}  # by name
 
 
 def register(package: str, folder: str | Path) -> None:
-    """Add a package: its functions are compiled under a key, and messages name the user's line, not one of its."""
+    """Register a package: its functions are compiled under a key, and messages name a user's line instead of its."""
     folders[package] = Path(folder)
     in_folder.cache_clear()
 
 
 def in_package(module: str | None) -> bool:
-    """Return whether a module's name lies in a registered package. Of its code a name says nothing: see ownership."""
+    """Return whether a module name lies in a registered package; for the origin of code, see ``ownership``."""
     return (module or "").partition(".")[0] in folders
 
 

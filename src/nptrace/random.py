@@ -3,17 +3,17 @@
     key = nptrace.random.key(seed=1)
     x = nptrace.random.normal(key, tick, shape=(3,))      # in NumPy, and in traced code
 
-Nothing is drawn and no state moves: equal keys and counters give equal numbers, and any others independent ones. A key
+There is no hidden state: equal keys and counters give equal numbers, different ones independent numbers. A key
 holds 64 bits, a counter 96 bits, both in 16-bit words, low first, each a whole number that float32 holds exactly: a
-counter of three words counts to 2.8e14, where one number of float32 stops at 1.7e7. Words are rounded down and clamped
-to their range; NaN counts as zero. All derivatives are zero.
+counter of three words reaches 2.8e14, while a single float32 stops at 1.7e7. Words are rounded down and clamped to
+their range; NaN counts as zero. All derivatives are zero.
 
 ``bits`` and ``uniform`` are the same bit for bit on every target, in float64 and in float32. ``normal`` takes a
 logarithm, a root, a sine and a cosine of such numbers: compiled code for one element, for lanes and for any batch
 agrees bit for bit, as do C and CUDA with it up to their fused operations; NumPy's own functions, and float32 beside
 float64, differ by roundings (4 ulp of the larger of one and the number).
 
-Draws of one key and counter are made of the same bits, whatever their kind: give each its own counter.
+All draws with one key and counter use the same bits: give each draw a different counter.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from nptrace.errors import InputError
 from nptrace.ir.philox import COUNTER_WORDS, KEY_WORDS, Part, block, part_of
 from nptrace.numeric import tracer
 
-Words: TypeAlias = np.ndarray  # (..., n), each a whole number below 2^16, low first; or symbols
+Words: TypeAlias = np.ndarray  # (..., n), each an integer below 2^16, low first; or symbols
 Shape: TypeAlias = int | tuple[int, ...]
 
 _FREE_WORDS = COUNTER_WORDS - 2  # the last two number the blocks of a draw
 _MOST = 24  # bits that float32 holds exactly
-_FOLDING = 2**32 - 1  # the number of the block that a folded key is made of
+_FOLDING = 2**32 - 1  # the number of the block that gives a folded key
 _WHOLE: list[Part] = [(word, 8, _MOST) for word in range(4)]
 _HALVES: list[Part] = [(word, shift, 16) for word in (0, 1) for shift in (0, 16)]
 _OF_NORMALS: list[Part] = [part for k in (0, 2) for part in ((k, 16, 16), (k, 0, 16), (k + 1, 0, 8), (k + 1, 8, _MOST))]
 
 
 def words(value: int | np.ndarray, count: int) -> Words:
-    """Return whole numbers as so many 16-bit words, low first: ``words(tick, 3)``.
+    """Return integers as ``count`` 16-bit words, low first: ``words(tick, 3)``.
 
     Args:
         value: one number or an array of them, from 0 to 2**(16 * count) - 1.
@@ -59,7 +59,7 @@ def words(value: int | np.ndarray, count: int) -> Words:
 
 
 def number(words: Words) -> np.ndarray:
-    """Return the whole number that words stand for, the inverse of ``words``, exact below 2^53 (2^24 in float32)."""
+    """Return the integer that words represent, the inverse of ``words``, exact below 2^53 (2^24 in float32)."""
     total = words[..., -1]
     for k in reversed(range(words.shape[-1] - 1)):
         total = 65536.0 * total + words[..., k]
@@ -67,7 +67,7 @@ def number(words: Words) -> np.ndarray:
 
 
 def advance(words: Words) -> Words:
-    """Return words whose number is larger by one, with carries; after the last number comes zero."""
+    """Return words incremented by one, with carries; the largest number is followed by zero."""
     carry: Operand = 1.0
     found: list[Operand] = []
     for k in range(words.shape[-1]):
@@ -79,7 +79,7 @@ def advance(words: Words) -> Words:
 
 
 def key(seed: int) -> Words:
-    """Return the key of a seed, a whole number from 0 to 2**64 - 1."""
+    """Return the key of a seed, an integer from 0 to 2**64 - 1."""
     return words(seed, KEY_WORDS)
 
 
@@ -89,12 +89,12 @@ def fold_in(key: Words, data: Words) -> Words:
 
 
 def bits(key: Words, counter: Words, shape: Shape = (), width: int = 16) -> np.ndarray:
-    """Return whole numbers of ``width`` random bits, 1 to 24.
+    """Return integers of ``width`` random bits, 1 to 24.
 
     Args:
         key: of ``key`` or ``fold_in``, (..., 4).
-        counter: up to six 16-bit words (..., n), or one whole number below 2^32.
-        shape: of the array that is drawn; axes before the words of key and counter come first in the result.
+        counter: up to six 16-bit words (..., n), or one integer below 2^32.
+        shape: of the array that is drawn; batch axes of key and counter come first in the result.
     """
     if not 1 <= width <= _MOST:
         raise InputError(f"nptrace.random.bits gives numbers of 1 to {_MOST} bits, got width = {width}")
@@ -112,14 +112,14 @@ def uniform(key: Words, counter: Words, shape: Shape = ()) -> np.ndarray:
 def normal(key: Words, counter: Words, shape: Shape = ()) -> np.ndarray:
     """Return normal numbers of mean 0 and variance 1, by Box and Muller's transform.
 
-    The radius is made of 40 bits, the angle of 24: tails are right to 7 sigma, and end at 7.5. Arguments as for
+    The radius uses 40 bits, the angle 24: tails are accurate to 7 sigma and end at 7.5. Arguments as for
     ``bits``.
     """
     return _drawn(key, counter, shape, _OF_NORMALS, _box_muller)
 
 
 def _box_muller(parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Two normal numbers of every four parts: the fraction's high, middle and low bits, and the angle."""
+    """Return two normal numbers for every four parts: the fraction's high, middle and low bits, and the angle."""
     found = []
     for high, middle, low, angle in zip(parts[::4], parts[1::4], parts[2::4], parts[3::4]):
         fraction = 2.0**-16 * high + (2.0**-32 * middle + (2.0**-40 * low + 2.0**-41))
@@ -130,7 +130,7 @@ def _box_muller(parts: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _drawn(key: Words, counter: Words, shape: Shape, parts: list[Part], made: Callable[[list], list]) -> np.ndarray:
-    """An array of what ``made`` makes of the parts of as many blocks as it takes, four numbers a block."""
+    """Return an array of ``made(parts)`` of as many blocks as needed, four numbers per block."""
     shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     count = math.prod(shape)
     blocks = [_block(key, counter, k, parts) for k in range(-(-count // 4))]
@@ -147,7 +147,7 @@ def _drawn(key: Words, counter: Words, shape: Shape, parts: list[Part], made: Ca
 
 
 def _block(key: Words, counter: Words, number: int, parts: list[Part]) -> list[Operand]:
-    """Parts of one random block as numbers."""
+    """Return parts of one random block as numbers."""
     given: list[Operand] = [*_counted(counter), float(number % 65536), float(number // 65536), *_last_axis(key)]
     active = tracer.get()
     if active is not None:
@@ -159,7 +159,7 @@ def _block(key: Words, counter: Words, number: int, parts: list[Part]) -> list[O
 
 
 def _counted(counter: Words) -> list[Operand]:
-    """The six words of a counter; those that are not given are zero."""
+    """Return the six words of a counter, with zeros for missing ones."""
     if np.ndim(counter) == 0:
         above = np.floor(counter / 65536.0)
         return [counter - 65536.0 * above, above, *[0.0] * (_FREE_WORDS - 2)]
@@ -171,7 +171,7 @@ def _counted(counter: Words) -> list[Operand]:
 
 def _last_axis(array: Words) -> list[Operand]:
     if isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind == "f":
-        return array.tolist()  # plain numbers are faster one by one
+        return array.tolist()  # for single numbers, Python floats are faster
     return [array[..., k] for k in range(np.shape(array)[-1])]
 
 

@@ -1,4 +1,4 @@
-"""Facts about a Python file: imports, definitions, constants, read without running it; kept on disk by its content."""
+"""Facts about a Python file (imports, definitions, constants), read without running it; cached on disk by content."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from nptrace.runtime import cache
 class Facts:
     """The facts of one file.
 
-    imports: (module, name in it or "") of every import that can run, type checkers' imports left out.
-    bindings: names of the module that top-level imports give: (module, name in it or None).
-    lazy: of a package that loads names when they are first used: the module of each name.
+    imports: (module, name in it or "") of every import that can run, except those for type checkers.
+    bindings: names that top-level imports bind: (module, name in it or None).
+    lazy: for a package that loads names on first use, the module of each name.
     names: all names that the module binds at its top level.
     defined: first lines of the functions and classes of the module and of its classes, by qualified name.
     values: constants of the module and its classes, and defaults of functions, by qualified name, as ``repr``.
@@ -64,14 +64,14 @@ def _read(module: str, file: str, changed: int, size: int) -> Facts:
     )
 
 
-# -- kept on disk -----------------------------------------------------------------------------------------------------
+# -- cache on disk -----------------------------------------------------------------------------------------------------
 _KEY = cache.digest("facts of source files", 1, sys.version)
 _on_disk = 0
 
 
 @functools.cache
 def _kept() -> dict[str, dict]:
-    """Return what was found before, by the digest of a file: parsing hundreds of files takes half a second."""
+    """Return cached facts by file digest, since parsing hundreds of files takes half a second."""
     global _on_disk
     entry = cache.Cache().get(_KEY)
     found = dict(entry.meta) if entry is not None else {}
@@ -80,11 +80,11 @@ def _kept() -> dict[str, dict]:
 
 
 def keep() -> None:
-    """Store what was parsed since the last call."""
+    """Store the facts parsed since the last call."""
     global _on_disk
     kept = _kept()
     if len(kept) > _on_disk:
-        if (entry := cache.Cache().get(_KEY)) is not None:  # what other processes found meanwhile
+        if (entry := cache.Cache().get(_KEY)) is not None:  # facts that other processes found meanwhile
             kept.update(entry.meta | kept)
         _on_disk = len(kept)
         while len(kept) > _MOST:
@@ -92,7 +92,7 @@ def keep() -> None:
         cache.Cache().put(_KEY, b"", kept)
 
 
-_MOST = 4_000  # files, those of older versions among them
+_MOST = 4_000  # files, including older versions
 
 
 # -- parsing ----------------------------------------------------------------------------------------------------------
@@ -116,16 +116,16 @@ def _parse(tree: ast.Module, package: str) -> dict:
 
 
 class _Found:
-    """The findings in all expressions of a file: files are long, so that one pass finds all of it."""
+    """Findings in all expressions of a file, from one pass, since files are long."""
 
     def __init__(self) -> None:
-        self.stored: set[str] = set()  # names that are given a value
+        self.stored: set[str] = set()  # names that are assigned
         self.assigned_elsewhere: set[str] = set()  # names that functions change: global or nonlocal there
-        self.imported: set[str] = set()  # modules named in full in ``import_module("...")``
-        self.lazy: dict[str, str] = {}  # files and the names in them: the table given to ``lazy_exports``
+        self.imported: set[str] = set()  # modules in literal ``import_module("...")`` calls
+        self.lazy: dict[str, str] = {}  # files and the names in them: the table passed to ``lazy_exports``
 
     def search(self, nodes: Iterable[ast.AST]) -> None:
-        """Search nodes, and all below them."""
+        """Search nodes and their descendants."""
         stack = [*nodes]
         while stack:
             node = stack.pop()
@@ -156,12 +156,12 @@ class _Found:
 
 
 def _statements(tree: ast.AST, inside: bool) -> Iterator[ast.stmt]:
-    """The statements that can run: of the module alone, or those inside functions and classes too."""
+    """Yield the statements that can run at module level, or also those inside functions and classes."""
     for field in ("body", "handlers", "cases", "orelse", "finalbody"):
         if field == "body" and _is_for_type_checkers(tree):
             continue
         parts = getattr(tree, field, ())
-        for node in parts if isinstance(parts, list) else ():  # an expression has a body too
+        for node in parts if isinstance(parts, list) else ():  # the body of an expression is not a list
             if isinstance(node, ast.stmt) and not _is_for_type_checkers(node):
                 yield node
             if inside or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -173,7 +173,7 @@ def _is_for_type_checkers(node: ast.AST) -> bool:
 
 
 def _imports(statements: Iterable[ast.stmt], package: str) -> Iterator[tuple[str, str, str | None]]:
-    """(name here, module, name there) of the imports among statements."""
+    """Yield (local name, module, name in it) of the imports among statements."""
     for node in statements:
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -186,7 +186,7 @@ def _imports(statements: Iterable[ast.stmt], package: str) -> Iterator[tuple[str
 
 
 def _names(statements: Iterable[ast.stmt]) -> set[str]:
-    """The names of functions, classes and imports among statements."""
+    """Return the names of functions, classes and imports among statements."""
     found: set[str] = set()
     for node in statements:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -217,11 +217,11 @@ _NAMED = {("np", "pi"): math.pi, ("np", "inf"): math.inf, ("math", "pi"): math.p
 
 
 class _Open(Exception):
-    """An expression whose value cannot be read from the file."""
+    """Raised for an expression whose value cannot be read from the file."""
 
 
 def _values(tree: ast.AST, prefix: str) -> dict[str, object]:
-    """Constants by name: what is assigned once, from numbers, texts, tuples and arithmetic with them."""
+    """Return constants by name: assigned once, from numbers, strings, tuples and arithmetic with them."""
     found: dict[str, object] = {}
     twice: set[str] = set()
     for node in getattr(tree, "body", ()):
@@ -254,7 +254,7 @@ def _assigned(node: ast.AST) -> tuple[str | None, ast.expr | None]:
 
 
 def _defaults(node: ast.FunctionDef) -> tuple[object, object] | None:
-    """(positional defaults, keyword defaults) as a function has them; None where one is open."""
+    """Return (positional defaults, keyword defaults) of a function; None if one cannot be read."""
     arguments = node.args
     try:
         positional = tuple(_value(x, {}) for x in arguments.defaults) or None

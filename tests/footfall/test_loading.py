@@ -40,7 +40,7 @@ def test_a_keyframe_that_stands_is_the_stand_and_its_height_is_that_of_its_feet(
 
 def test_a_keyframe_that_lies_is_not_taken_for_a_stand_and_that_is_said(tmp_path):
     path = keyed(tmp_path, "home", [0.0, -2.3, 2.6] * 4)
-    with pytest.warns(ModelWarning, match="'home' is no stand"):
+    with pytest.warns(ModelWarning, match="'home' does not stand"):
         robot = ff.load(path)
     assert robot.poses["stand"].height > 0.2
 

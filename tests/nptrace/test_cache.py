@@ -42,7 +42,7 @@ def test_a_damaged_entry_is_rebuilt(tmp_path, damage):
         "cut": good[:-100],
         "empty": b"",
         "foreign": b"\x80\x04pickle" + good,
-        "words": good.replace(b"operations", b"operatiams"),
+        "words": good.replace(b"workspace", b"workspice"),
     }[damage]
     path.write_bytes(bad)
     assert Cache(tmp_path).get(path.stem) is None

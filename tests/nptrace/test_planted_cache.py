@@ -80,7 +80,7 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path, bait, monkeypatch):
     plant(theirs, bait)
     theirs.chmod(0o755)
     give_away(theirs, monkeypatch)
-    with pytest.warns(CacheWarning, match="belongs to somebody else"):
+    with pytest.warns(CacheWarning, match="belongs to another user"):
         assert Cache(theirs).get(Path(bait[0]).stem) is None
 
 

@@ -1,10 +1,16 @@
 """Whatever a user changes between two runs is noticed, so that no outdated machine code runs; and can be put back."""
 
+import decimal
+import queue
+import sys
+import threading
+
 import numpy as np
 import pytest
 from ways_to_change import WAYS
 
 import nptrace
+from nptrace.frontend.tracer import verify
 from nptrace.verification.closure_state import ClosureState
 
 
@@ -26,6 +32,12 @@ def test_a_number_that_is_changed_is_noticed(make):
 
 
 SLOW = {  # what a walk alone can compare
+    "argument_of_an_exception",
+    "array_class_of_a_user",
+    "environment_by_its_function",
+    "object_in_a_weak_set",
+    "row_of_a_structured_array",
+    "text_in_memory",
     "array_of_ctypes",
     "array_of_objects",
     "array_of_the_standard_library",
@@ -80,6 +92,10 @@ def test_what_is_replaced_by_its_equal_is_looked_at_once():
 
 
 NOT_PUT_BACK = {  # changed from outside, or seen by a checksum alone
+    "argument_of_an_exception",
+    "row_of_a_structured_array",
+    "text_in_memory",
+    "view_of_the_values_of_a_dict",
     "function_of_numpy_replaced",
     "function_of_linear_algebra_replaced",
     "number_of_a_library",
@@ -118,3 +134,36 @@ def test_a_function_that_imports_and_looks_up_is_compiled_without_a_word():
     x = np.array([0.3, 0.4])
     compiled = nptrace.compile(blend, x, cache=None)  # a warning would be an error
     np.testing.assert_allclose(compiled(x), blend(x))
+
+
+def asks_the_recursion_limit(x):
+    return x * sys.getrecursionlimit()
+
+
+def asks_the_precision_of_decimals(x):
+    return x * decimal.getcontext().prec
+
+
+def asks_for_the_length_of_a_queue(x):
+    return x * WAITING.qsize()
+
+
+def asks_whether_a_lock_is_taken(x):
+    return x * LOCK.locked()
+
+
+WAITING, LOCK = queue.SimpleQueue(), threading.Lock()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        asks_the_recursion_limit,
+        asks_the_precision_of_decimals,
+        asks_for_the_length_of_a_queue,
+        asks_whether_a_lock_is_taken,
+    ],
+)
+def test_what_no_walk_can_see_is_not_compiled(function):
+    with pytest.raises(nptrace.TraceMismatch, match="which compiled code would not do"):
+        verify(function, np.ones(2))

@@ -14,6 +14,8 @@ import dataclasses
 import enum
 import functools
 import importlib
+import io
+import logging
 import operator
 import os
 import sys
@@ -681,3 +683,158 @@ def byte_array():
 def array_of_the_standard_library():
     held = array.array("d", [60.0])
     return lambda: held[0], putting(held, 0)
+
+
+# -- what keeps more than its attributes say ---------------------------------------------------------------------------
+@way
+def view_of_the_values_of_a_dict():
+    held = {"k": 60.0}
+    values = held.values()
+    return lambda: sum(values), putting(held, "k")
+
+
+@way
+def object_in_a_set():
+    holder = Holder()
+    held = {holder}
+    return lambda: next(iter(held)).k, setting(holder, "k")
+
+
+@way
+def object_in_a_weak_set():
+    holder = Holder()
+    held = weakref.WeakSet([holder])
+    return lambda: next(iter(held)).k + 0.0 * holder.k, setting(holder, "k")
+
+
+@way
+def factory_of_a_default_dict():
+    store = {"k": 60.0}
+    held = collections.defaultdict(lambda: store["k"])
+
+    def read():
+        found = held["a"]
+        del held["a"]
+        return found
+
+    return read, putting(store, "k")
+
+
+@way
+def key_that_a_dict_lacks():
+    store = {"k": 60.0}
+
+    class Gains(dict):
+        def __missing__(self, key):
+            return store[key]
+
+    held = Gains()
+    return lambda: held["k"], putting(store, "k")
+
+
+@way
+def array_class_of_a_user():
+    class Numbers(array.array):
+        pass
+
+    held = Numbers("d", [60.0])
+    return lambda: held[0], putting(held, 0)
+
+
+@way
+def attribute_of_an_array():
+    class Gains(np.ndarray):
+        pass
+
+    held = np.zeros(1).view(Gains)
+    held.kp = 60.0
+    return lambda: held.kp, setting(held, "kp")
+
+
+@way
+def mask_of_an_array():
+    held = np.ma.array([60.0, 20.0], mask=[False, True])
+    return lambda: float(held.sum()), lambda: setattr(held, "mask", [True, False])
+
+
+@way
+def flat_view_of_an_array():
+    held = np.array([60.0])
+    flat = held.flat
+    return lambda: flat[0], putting(held, 0)
+
+
+@way
+def row_of_a_structured_array():
+    held = np.array([(60.0,)], dtype=[("k", float)])
+    row = held[0]
+    return lambda: float(row["k"]), lambda: held["k"].__setitem__(0, 20.0)
+
+
+@way
+def text_in_memory():
+    held = io.StringIO("60")
+    return lambda: float(held.getvalue()), lambda: (held.seek(0), held.write("20"))
+
+
+@way
+def argument_of_an_exception():
+    held = ValueError(60.0)
+    return lambda: held.args[0], lambda: setattr(held, "args", (20.0,))
+
+
+@way
+def property_of_a_module():
+    store = {"k": 60.0}
+
+    class Module(types.ModuleType):
+        @property
+        def KP(self):
+            return store["k"]
+
+    module = Module("module_with_a_property")
+    return lambda: module.KP, putting(store, "k")
+
+
+@way
+def private_name_of_a_module():
+    space = {"module": types.ModuleType("module_with_secrets")}
+    space["module"].__dict__["__KP"] = 60.0
+    exec("def read(): return module.__KP", space)
+    return space["read"], setting(space["module"], "__KP")
+
+
+@way
+def class_attribute_like_a_special_one():
+    class Gains:
+        __kp__ = 60.0
+
+    return lambda: Gains.__kp__, setting(Gains, "__kp__")
+
+
+@way
+def attribute_of_a_partial():
+    held = functools.partial(int)
+    held.kp = 60.0
+    return lambda: held.kp, setting(held, "kp")
+
+
+@way
+def attribute_of_a_logger():
+    held = logging.getLogger("logger_of_a_user")
+    held.kp = 60.0
+    return lambda: held.kp, setting(held, "kp")
+
+
+@way
+def environment_by_its_function():
+    getenv, os.environ["KP_OF_A_USER"] = os.getenv, "60"
+    change = functools.partial(os.environ.__setitem__, "KP_OF_A_USER", "20")
+    return lambda: float(getenv("KP_OF_A_USER")), change
+
+
+@way
+def globals_of_a_frame():
+    space = {"sys": sys, "KP": 60.0}
+    exec("def read(): return sys._getframe().f_globals['KP']", space)
+    return space["read"], putting(space, "KP")

@@ -1,1 +1,1 @@
-"""Reading and writing files: archives of arrays, JSON, TOML, files that appear whole or not at all."""
+"""Reading and writing files: array archives, JSON, TOML, and atomic writes."""

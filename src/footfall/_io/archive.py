@@ -1,6 +1,7 @@
-"""NumPy archives (``.npz``) that nobody vouches for: plain numbers only, sizes checked before anything is unpacked.
+"""Read untrusted NumPy archives (``.npz``): plain numbers only, with sizes checked before anything is unpacked.
 
-``numpy.load`` allocates what an array's head says and unpacks what a zip file holds; both may lie by any factor.
+``numpy.load`` trusts the sizes in an array's header and unpacks whatever a zip file contains; either size can be
+forged.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ MOST_ARRAYS = 10_000
 
 
 class NoArchive(Exception):
-    """A file that is no archive of plain numbers, or too large a one; says why."""
+    """A file that is not an archive of plain numbers, or is too large; the message says why."""
 
 
 def read_archive(
     path: str | os.PathLike[str], most_bytes: int, names: Collection[str] | None = None
 ) -> dict[str, ndarray]:
-    """The arrays of an archive, or those named, if they unpack to at most so many bytes.
+    """Return the arrays of an archive, or the named ones, if they unpack to at most ``most_bytes``.
 
-    An OSError of opening it passes; whatever else is wrong is a NoArchive.
+    An OSError from opening the file is passed on; any other fault raises NoArchive.
     """
     try:
         with open(path, "rb") as file:
@@ -46,12 +47,12 @@ def _unpacked(file: BinaryIO, most_bytes: int, names: Collection[str] | None) ->
             if len(found) > MOST_ARRAYS or sum(m.file_size for m in chosen.values()) > most_bytes:
                 raise NoArchive(f"it would unpack to more than {most_bytes / 1e6:g} MB")
             return {name: _array(_content(archive, m)) for name, m in chosen.items()}
-    except OSError as error:  # a head that points to a place before the file, say
+    except OSError as error:  # for example a header that points before the start of the file
         raise NoArchive(reason(error)) from None
 
 
 def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return what a member holds: no more than its head says is unpacked, whatever lies in the file."""
+    """Return the content of a member, reading no more bytes than its header declares."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("an array compressed in a way that NumPy does not use")
     with archive.open(member) as packed:
@@ -59,7 +60,7 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def _array(data: bytes) -> ndarray:
-    """The array of an ``.npy`` file, which must be as long as its head says."""
+    """Return the array in an ``.npy`` file, which must be as long as its header declares."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)

@@ -1,4 +1,4 @@
-"""One version number for every file format of footfall; a file in another version is refused in one sentence."""
+"""One version number for each footfall file format; a file of another version is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from footfall.errors import FootfallError, InputError
 
-_MOST_CHARACTERS = 24  # of a version that is quoted
+_MOST_CHARACTERS = 24  # enough of a version to quote it in a message
 
 
 def version_in(entries: Mapping[str, object]) -> object:
@@ -22,13 +22,13 @@ def check_version(file: str | Path, found: object, reads: int, error: type[Footf
     """Refuse a file unless it was written in the version of its format that is read.
 
     Args:
-        file: its name, or what else it is called in the message.
-        found: the version that it gives; None where it gives none, which counts as version 0.
-        reads: the version that this footfall reads.
-        error: what is raised.
+        file: name of the file in the message.
+        found: the version stated in the file; None if there is none, which counts as version 0.
+        reads: the version that this footfall can read.
+        error: type of the error to raise.
 
     Raises:
-        FootfallError: of the type ``error``, with both versions.
+        FootfallError: the file has another version; of type ``error``.
     """
     if type(found) is int and found == reads:
         return

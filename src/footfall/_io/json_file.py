@@ -1,4 +1,4 @@
-"""JSON files that nobody vouches for: of a bounded size, an error names what is wrong in one sentence."""
+"""Read untrusted JSON files of bounded size; errors name the fault in one sentence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_BYTES = 1_000_000
 
 
 def bounded_bytes(path: str | os.PathLike[str], what: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """All of a file that is small enough; ``what`` names it ("the motors")."""
+    """Return the content of a file below a size limit; ``what`` names it in messages ("the motors")."""
     try:
         with open(path, "rb") as file:
             data = file.read(most_bytes + 1)
@@ -24,7 +24,9 @@ def bounded_bytes(path: str | os.PathLike[str], what: str, most_bytes: int = MOS
 
 
 def read_json(path: str | os.PathLike[str], what: str, wrong: str, most_bytes: int = MOST_BYTES) -> Given:
-    """The content of a file; ``what`` names it ("the motors"), ``wrong`` is the message where it is not JSON."""
+    """Return the content of a JSON file; ``what`` names it in messages ("the motors"), ``wrong`` is the message for
+    invalid JSON.
+    """
     data = bounded_bytes(path, what, most_bytes)
     try:
         return json.loads(data)

@@ -1,4 +1,4 @@
-"""TOML files that nobody vouches for, as tables; an error names what is wrong in one sentence."""
+"""Read untrusted TOML files as tables; errors name the fault in one sentence."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from footfall._io.json_file import bounded_bytes
 from footfall.errors import SPOILED, InputError
 from nptrace._types import Given
 
-_DEEPEST = 20  # tables and lists inside each other
+_DEEPEST = 20  # maximum depth of nested tables and lists
 
 
 def read_toml_text(path: Path, what: str) -> str:
-    """The text of a file; ``what`` names it: "the run file"."""
+    """Return the text of a file; ``what`` names it in messages ("the run file")."""
     data = bounded_bytes(path, what)
     try:
         return data.decode("utf-8")
@@ -22,13 +22,13 @@ def read_toml_text(path: Path, what: str) -> str:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Given]:
-    """The tables of a text; ``where`` names it in messages."""
+    """Return the tables of a TOML text; ``where`` names it in messages."""
     try:
         found = tomllib.loads(text)
         deep = _deeper(found, _DEEPEST)
     except RecursionError:
         deep = True
-    except SPOILED as error:  # beyond its own errors, the parser passes on those of numbers and dates
+    except SPOILED as error:  # besides its own errors, the parser raises those of numbers and dates
         raise InputError(f"{where} is not TOML: {error}") from None
     if deep:
         raise InputError(f"{where} is nested too deep")
@@ -36,7 +36,7 @@ def parse_toml(text: str, where: str) -> dict[str, Given]:
 
 
 def _deeper(value: object, left: int) -> bool:
-    """Whether values lie inside each other more than so many times."""
+    """Return whether values are nested deeper than a limit."""
     if not isinstance(value, (dict, list)):
         return False
     parts = value.values() if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A passing name beside ``path`` to write to; it becomes ``path`` at the end, or is removed after an error.
+    """Yield a temporary name beside ``path``; the file is moved to ``path`` at the end, or removed after an error.
 
-    What is no plain file, such as ``/dev/null``, is written to directly and never replaced.
+    Special files such as ``/dev/null`` are written to directly and never replaced.
     """
     target = path.resolve()
     if target.exists() and not target.is_file():

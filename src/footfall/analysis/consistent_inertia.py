@@ -1,9 +1,9 @@
-"""Inertias of bodies that can exist, from equations for their base parameters.
+"""Physically consistent inertias from equations for base parameters.
 
-A body's pseudo-inertia [[J, h], [hᵀ, m]] is written L A Aᵀ Lᵀ, with L Lᵀ that of a prior and A lower triangular with
-a positive diagonal (Rucker & Wensing 2022): it is positive definite whatever the unknowns, the logarithms of A's
-diagonal and the numbers below it. They are drawn weakly to zero, which is the prior. Joint losses and armature are
-kept from being negative.
+A body's pseudo-inertia [[J, h], [hᵀ, m]] is written L A Aᵀ Lᵀ, with L Lᵀ that of a prior and A lower triangular with a
+positive diagonal (Rucker & Wensing 2022): it is positive definite for any values of the unknowns, which are the
+logarithms of A's diagonal and the numbers below it. A weak regularisation pulls them to zero, which is the prior. Joint
+losses and armature are kept from being negative.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.regressor import BaseParameters, parameters, pseudo_inertia
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
-_WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0)  # of the equations, beside the prior's
-_LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # of a 4x4 lower triangle
+_WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0)  # weight of the equations relative to the prior
+_LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # entries of a 4x4 lower triangle
 _TEN = [(3, 3), (0, 3), (1, 3), (2, 3), (0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]  # in the pseudo-inertia
 
 
 def physical_parameters(
     robot: Robot, base: BaseParameters, R: ndarray, z: ndarray, spread: float
 ) -> Float[ndarray, "np"]:
-    """All parameters θ: of the bodies with the least |R β - z|², drawn to those of ``robot`` by 1 / spread²."""
+    """Return all parameters θ: the bodies with the least |R β - z|², regularised towards ``robot`` by 1 / spread²."""
     bodies = len(robot.tree.bodies)
     start = parameters(robot, base.joint_columns)
     L = np.stack(
@@ -39,7 +39,7 @@ def physical_parameters(
     inertial = 10 * bodies
 
     def bodies_at(x: ndarray) -> tuple[ndarray, ndarray]:
-        """(ten parameters of every body, their derivatives by its own ten unknowns)."""
+        """Return (ten parameters of every body, their derivatives with respect to its ten unknowns)."""
         A = np.zeros((bodies, 4, 4))
         for k, (r, c) in enumerate(_LOWER):
             A[:, r, c] = np.exp(x[:, k]) if r == c else x[:, k]
@@ -68,7 +68,9 @@ def physical_parameters(
 
     free_sign = np.arange(len(start)) < inertial
     found = np.concatenate([np.zeros(inertial), start[inertial:]])
-    for weight in _WEIGHTS:  # equations without noise outweigh the prior by 1e20: the valley that they leave is narrow
+    for (
+        weight
+    ) in _WEIGHTS:  # equations without noise outweigh the prior by 1e20, so the valley that they leave is narrow
         found = _least_squares(partial(residuals, weight=weight), partial(slope, weight=weight), found, free_sign)
     tens, _ = bodies_at(found[:inertial].reshape(bodies, 10))
     return np.concatenate([tens.ravel(), found[inertial:]])
@@ -77,9 +79,9 @@ def physical_parameters(
 def _least_squares(
     residuals: Callable[[ndarray], ndarray], slope: Callable[[ndarray], ndarray], x: ndarray, free_sign: ndarray
 ) -> ndarray:
-    """Levenberg and Marquardt's steps; unknowns that are not of free sign stay at zero or above (projected).
+    """Minimise by Levenberg-Marquardt; unknowns that are sign-constrained are projected to zero or above.
 
-    SciPy's ``least_squares`` does the same by a singular value decomposition a step, many times slower.
+    SciPy's ``least_squares`` does the same with a singular value decomposition per step and is many times slower.
     """
     r, damping = residuals(x), 1e-6
     for _ in range(200):
@@ -106,7 +108,7 @@ def _least_squares(
 
 
 def nearest_pseudo_inertia(P: Float[ndarray, "4 4"], least: float = 1e-6) -> Float[ndarray, "4 4"]:
-    """P with eigenvalues below ``least`` of the largest raised to it: a prior need not be a body that can exist."""
+    """Return P with eigenvalues of at least ``least`` times the largest; priors may be inconsistent."""
     sizes, axes = np.linalg.eigh(P)
     floor = max(least * float(sizes[-1]), 1e-9)
     return P if sizes[0] >= floor else (axes * np.maximum(sizes, floor)) @ axes.T

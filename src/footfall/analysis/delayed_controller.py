@@ -1,11 +1,10 @@
-"""A controller that sees the robot as it was some ticks ago, its joint loop included."""
+"""A controller that sees the robot with a delay of some ticks, including its joint loop."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -13,13 +12,15 @@ from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)
 class DelayedController(FixedModel):
-    """A controller that plans with a robot, and whose loop is ``ticks`` late, or not at all.
+    """A controller that plans with a robot and whose loop is delayed by ``ticks`` (0: not at all).
 
-    most: as far back as it remembers. The delay itself is a number of its memory: one program serves all up to there.
+    most: the longest delay that it can represent. The delay itself is part of its memory, so one program serves all
+    delays up to ``most``.
     """
 
     ticks: int = 0
@@ -54,7 +55,7 @@ class DelayedController(FixedModel):
             + joint_command.kd * (joint_command.velocity - rates)
             + joint_command.torque
         )
-        late = ticks > 0.5  # its joint loop too: what is not late leaves that to the step, which takes it implicitly
+        late = ticks > 0.5  # its joint loop too: an undelayed one is left to the step, which integrates it implicitly
         kept = replace(
             joint_command,
             kp=np.where(late, 0.0, joint_command.kp),

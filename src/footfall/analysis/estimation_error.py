@@ -1,8 +1,8 @@
-"""How far an estimate was from the truth, over a run: attitude, velocity, drift, contacts, and whether it knew.
+"""Errors of an estimate over a run: attitude, velocity, drift, contacts, and whether the filter is consistent.
 
-An estimator without a compass or a map counts place and heading from where it began, so that the truth is taken from
-there too. Roll, pitch, velocity and the height over the feet are observable and have errors; place, heading and the
-height over where the robot began drift: a tilt of 0.1 deg that an accelerometer's bias hides is 17 mm in 10 m.
+An estimator without a compass or a map measures position and heading from where it started, so the truth is measured
+from there too. Roll, pitch, velocity and the height over the feet are observable and have errors; position, heading and
+the height over the start drift: a tilt of 0.1 deg that an accelerometer's bias hides is 17 mm in 10 m.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -19,6 +18,7 @@ from footfall.recording.recording import Recording
 from footfall.sensing.estimation.estimated import History
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +29,10 @@ class EstimationErrors:
     turn: Float[ndarray, "t 3"]  # rotation vector: roll and pitch (about level axes), yaw [rad]
     velocity: Float[ndarray, "t 3"]  # [m/s]
     position: Float[ndarray, "t 3"]  # drift since the start [m]
-    deviation: Float[ndarray, "t 9"]  # one sigma of (turn, velocity, position), as estimated by the filter
-    nees: Float[ndarray, "t"]  # normalised error squared of (roll, pitch, velocity): 5 if the filter is consistent
-    nis: Float[ndarray, "t"]  # normalised innovation squared, mean over stance feet: 3 if it is consistent
-    height: Float[ndarray, "s"]  # of the base over the stance feet, at some of the times [m]
+    deviation: Float[ndarray, "t 9"]  # estimated standard deviations of (rotation, velocity, position)
+    nees: Float[ndarray, "t"]  # normalised squared error of (roll, pitch, velocity): 5 if the filter is consistent
+    nis: Float[ndarray, "t"]  # normalised squared innovation, mean over stance feet: 3 if it is consistent
+    height: Float[ndarray, "s"]  # error of the base's height over the stance feet, at some of the times [m]
     contact_agreement: float  # fraction of ticks and feet with the correct contact
     distance: float  # walked: length of the path over ground [m]
 
@@ -60,7 +60,7 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     Args:
         recording: The recording.
         history: History of an ``Estimated`` controller: ``controller.history()``.
-        after: Start of the evaluated part [s].
+        after: Start of the evaluated interval [s].
 
     Returns:
         Errors over time; ``figures()`` has root mean squares.
@@ -113,7 +113,7 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
 
 
 def _over_feet(recording: Recording, history: History, rows: ndarray, both: ndarray) -> Float[ndarray, "s"]:
-    """Error of the height over the standing feet, at three hundred times or fewer."""
+    """Return the error of the height over the stance feet, at three hundred times or fewer."""
     robot, found = recording.robot, []
     for row, k in list(zip(rows, both))[:: max(1, len(rows) // 300)]:
         stands = recording.contact[row]
@@ -124,7 +124,7 @@ def _over_feet(recording: Recording, history: History, rows: ndarray, both: ndar
 
 
 def _rms(x: ndarray) -> float:
-    """Root mean square of the length of vectors, one per row."""
+    """Return the root mean square of the lengths of vectors, one per row."""
     return float(np.sqrt(np.mean(np.sum(np.square(x), axis=1))))
 
 

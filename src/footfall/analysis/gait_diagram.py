@@ -1,6 +1,6 @@
-"""Footfall diagrams after Hildebrand 1965: a bar a foot while it stands, from gait tables and from recordings.
+"""Footfall diagrams after Hildebrand 1965, one bar per foot during stance, from gait tables and from recordings.
 
-Feet from top to bottom as Hildebrand drew them: LH, LF, RF, RH, round the animal.
+Feet are ordered from top to bottom as Hildebrand drew them: LH, LF, RF, RH, round the animal.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.draw.style import COLORS, GREY, PALE, new_figure, style
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS, PATTERNS, Gait
 from footfall.gait.pattern import named as gait_named
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 ORDER = ("LH", "LF", "RF", "RH")
-GAP = 0.03  # [s]: contacts closer than this are one, shorter ones none
+GAP = 0.03  # [s]: shorter gaps between contacts are closed, and shorter contacts dropped
 Spans = list[tuple[float, float]]
 
 
 # -- when feet are down ------------------------------------------------------------------------------------------------
 def stances_of_gait(gait: Gait, cycles: float = 1.0) -> dict[str, Spans]:
-    """When each foot stands, in cycles from the left fore foot's touchdown."""
+    """Return when each foot stands, in cycles from the touchdown of the left fore foot."""
     _checked_cycles(cycles)
     found: dict[str, Spans] = {}
     for leg, delay in zip(LEGS, gait.delays):
@@ -41,7 +41,7 @@ def stances_of_gait(gait: Gait, cycles: float = 1.0) -> dict[str, Spans]:
 
 
 def stances_of_recording(rec: Recording, gap: float = GAP) -> dict[str, Spans]:
-    """When each foot stood [s]. Contacts closer than ``gap`` [s] count as one, shorter ones than that as none."""
+    """Return when each foot stood [s]; shorter gaps than ``gap`` [s] are closed, shorter contacts dropped."""
     return {name: _merged(rec.time, rec.contact[:, k], gap) for k, name in enumerate(rec.robot.foot_names)}
 
 
@@ -61,7 +61,7 @@ def _merged(time: Float[ndarray, "T"], active: ndarray, gap: float) -> Spans:
 
 
 def phases_of_recording(rec: Recording, gap: float = GAP) -> dict[str, float]:
-    """Mean delay of each foot's touchdown after LF's [cycles], measured; NaN of a foot that never lands."""
+    """Return the measured mean delay of each foot's touchdown after LF's [cycles]; NaN for a foot that never lands."""
     stances = stances_of_recording(rec, gap)
     first = rec.time[0] if len(rec) else 0.0
     landings = {leg: np.array([start for start, _ in spans if start > first]) for leg, spans in stances.items()}
@@ -161,7 +161,7 @@ def _bars(axis: Axes, stances: dict[str, Spans], order: Sequence[str]) -> None:
 
 
 def _count(axis: Axes, gait: Gait, cycles: float) -> None:
-    """Times without any foot on the ground, shaded."""
+    """Shade the times without any foot on the ground."""
     grid = np.linspace(0.0, cycles, 2001)
     phase = grid[:, None] - np.array(gait.delays)
     flying = ~((phase - np.floor(phase)) < gait.duty).any(axis=1)

@@ -1,9 +1,9 @@
-"""A robot that hangs in the air, its joints driven by PD along recorded angles: what encoders say and what we compute.
+"""A robot suspended in the air whose joints follow recorded angles by PD control: measured against simulated encoders.
 
-    q̇⁺, q⁺ = tick(robot, motors(wanted angles)),     nothing measured but the joint angles
+    q̇⁺, q⁺ = tick(robot, motors(wanted angles)),     only the joint angles are measured
 
-Parameters are a table of one row a joint and one column each of ``COLUMNS``. Legs that hang from a fixed base do not
-feel each other: a candidate for one leg may run in the same lane as any candidate for another.
+Parameters are a table with one row per joint and one column for each of ``COLUMNS``. Legs on a fixed base do not
+interact: a candidate for one leg may run in the same lane as any candidate for another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -29,6 +28,7 @@ from footfall.sim.rollouts import compile_tick
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ RANGES = (
 _NAMES = {"measured": ("measured", "dof_pos"), "wanted": ("wanted", "des_dof_pos")}
 _STEP = 1e-3  # [s], about
 _LEAST_ROWS = 200
-_RATES = (1.0, 1e4)  # [1/s] of rows
-_FARTHEST = 1e6  # [rad] that a joint may have turned
-_MOST_BYTES = 1 << 28  # of a file: twenty minutes of twelve joints at 1 kHz
+_RATES = (1.0, 1e4)  # [1/s], accepted rates of rows
+_FARTHEST = 1e6  # [rad], largest joint angle accepted
+_MOST_BYTES = 1 << 28  # largest file: twenty minutes of twelve joints at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ class Encoders:
         return float((self.time[-1] - self.time[0]) / (len(self.time) - 1))
 
     def of(self, columns: ndarray) -> Encoders:
-        """With the columns in another order."""
+        """Return the recording with its columns in another order."""
         return Encoders(self.time, self.wanted[:, columns], self.measured[:, columns])
 
     @staticmethod
     def read(path: str | Path) -> Encoders:
-        """A NumPy archive with ``time``, ``wanted`` and ``measured`` (or ``des_dof_pos`` and ``dof_pos``)."""
+        """Read a NumPy archive with ``time``, ``wanted`` and ``measured`` (or ``des_dof_pos`` and ``dof_pos``)."""
         try:
             arrays = read_archive(path, _MOST_BYTES, {"time", *(name for names in _NAMES.values() for name in names)})
             found = {key: next(arrays[name] for name in names if name in arrays) for key, names in _NAMES.items()}
@@ -112,14 +112,14 @@ class Encoders:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Wanted(Controller):
-    """The recorded command through motors: PD with gains kp [N m/rad] and kd [N m s/rad], rest in between."""
+    """The recorded command through motors: PD with gains kp [N m/rad] and kd [N m s/rad], zero desired velocity."""
 
     table: Float[ndarray, "n nj"]
     motors: MotorModel
     kp: float
     kd: float
     rate: float
-    kept: int  # commands before the present one that a delay may reach
+    kept: int  # how many past commands a delay may reach back to
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         return {}
@@ -136,7 +136,7 @@ class Wanted(Controller):
         return self.motors.act(line, self.rate), memory
 
 
-_INPUTS = Inputs(Command(), np.zeros(6))  # of every tick: a recorded command alone moves it
+_INPUTS = Inputs(Command(), np.zeros(6))  # for every tick: only the recorded command moves the robot
 
 
 def _state(model: SimulationModel, tick: Operand, q: ndarray, v: ndarray) -> RunState:
@@ -148,13 +148,13 @@ def _state(model: SimulationModel, tick: Operand, q: ndarray, v: ndarray) -> Run
 def moved(
     model: SimulationModel, tick: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> Float[ndarray, "2nv"]:
-    """Return (q, v) at the next row, to be differentiated."""
+    """Return (q, v) at the next row, for differentiation."""
     after = rollout_tick(model, _state(model, tick, q, v), _INPUTS)
     return np.concatenate([after.q, after.v])
 
 
 class Hanging:
-    """The hanging robot, compiled with all of its motors' parameters free."""
+    """The suspended robot, compiled with the parameters of all motors free."""
 
     def __init__(self, robot: Robot, encoders: Encoders, kp: float, kd: float) -> None:
         if encoders.measured.shape[1] != robot.nj:
@@ -187,7 +187,7 @@ class Hanging:
 
     @property
     def nominal(self) -> Float[ndarray, "nj 7"]:
-        """The parameters that the robot came with: motors that do as commanded."""
+        """Return the robot's original parameters: ideal motors."""
         table = np.zeros((self.robot.nj, len(COLUMNS)))
         for k, key in enumerate(OF_ROBOT):
             table[:, k] = [self.robot.parameter(f"{name}.{key}") for name in self.robot.joint_names]
@@ -195,18 +195,18 @@ class Hanging:
         return table
 
     def start(self, row: int) -> tuple[ndarray, ndarray]:
-        """(q, q̇) as measured about a row."""
+        """Return (q, q̇) as measured around a row."""
         measured, T = self.encoders.measured, self.encoders.period
         low, high = max(row - 3, 0), min(row + 4, len(measured))
         at = np.arange(low, high) - row
         return measured[row], np.polyfit(at * T, measured[low:high], 1)[0] if row else np.zeros(self.robot.nj)
 
     def rollout(self, tables: Float[ndarray, "lanes nj 7"], rows: slice) -> Float[ndarray, "lanes n nj"]:
-        """Joint angles of every candidate over some rows, from what was measured at the first of them."""
+        """Return the joint angles of every candidate over some rows, starting from the measurement at the first."""
         return self._rolled_out(tables, rows).q
 
     def _rolled_out(self, tables: ndarray, rows: slice) -> RunState:
-        """Return the states of every candidate at some rows, the first of them included."""
+        """Return the states of every candidate at some rows, including the first."""
         lanes, (q, v) = len(tables), self.start(rows.start)
         start = repeated(_state(self.model, float(rows.start), q, v), lanes)
         _, found = self._tick.roll(rows.stop - rows.start - 1, start, _INPUTS, self._parameters(tables))
@@ -226,11 +226,11 @@ class Hanging:
         return own
 
     def errors(self, tables: Float[ndarray, "lanes nj 7"], rows: slice) -> Float[ndarray, "lanes n nj"]:
-        """Computed less measured angles [rad]."""
+        """Return computed minus measured angles [rad]."""
         return self.rollout(tables, rows) - self.encoders.measured[rows]
 
     def sensitivities(self, table: Float[ndarray, "nj 7"], rows: slice) -> tuple[ndarray, ndarray]:
-        """(errors (n, nj), how they change with the table (n, nj, nj, 7)): exact, chained from row to row."""
+        """Return (errors (n, nj), exact derivative with respect to the table (n, nj, nj, 7))."""
         joints = self.robot.nj
         if self._slopes is None:
             q, v = self.start(0)
@@ -249,7 +249,7 @@ class Hanging:
         return away, S[:, :joints].reshape(len(q), joints, joints, len(COLUMNS))
 
     def _places(self) -> ndarray:
-        """Which direction of a derivative belongs to which number of the table, row by row."""
+        """Return which derivative direction belongs to which number of the table, row by row."""
         numbers = np.arange(self.robot.nj * len(COLUMNS), dtype=float).reshape(1, self.robot.nj, len(COLUMNS))
         parameters = {key: self._parameters(numbers)[key][0] for key in self.free}
         flat = np.concatenate([np.ravel(leaf) for leaf in tree.flatten(parameters)[0]])
@@ -257,7 +257,7 @@ class Hanging:
 
 
 def _groups(robot: Robot) -> tuple[tuple[int, ...], ...]:
-    """Joints that feel each other: those of one branch from the base."""
+    """Return groups of joints that interact: those of one branch from the base."""
     branches: dict[int, list[int]] = {}
     for body in range(1, len(robot.tree.bodies)):
         branches.setdefault(robot.tree.support[body][0], []).append(robot.tree.dof(body))

@@ -1,18 +1,18 @@
-"""Inertial parameters identified from a recording.
+"""Identification of inertial parameters from a recording.
 
 The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
 
     Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is to be identified)
 
-in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree
-of freedom is weighted by the noise that its own residual shows. All of θ, what no motion shows included,
-follows by a second fit in which every body is one that can exist (``analysis.consistent_inertia``).
+in the parameters θ of ``dynamics.regressor``. Their base parameters follow by weighted least squares: every degree of
+freedom is weighted by the noise that its own residual shows. All of θ, including those that no motion excites, follows
+from a second fit in which every body is physically consistent (``analysis.consistent_inertia``).
 
     result = identify(recording)
-    result.values, result.deviations, result.base.descriptions()   # base parameters, one standard deviation, in words
+    result.values, result.deviations, result.base.descriptions()   # base parameters, one standard deviation, as text
     result.joint("damping"), result.inertias               # [N m s/rad] per joint; (m, h, J) per body
 
-A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
+A run of ``Simulation`` recorded at every step returns its robot to rounding. Recovered from noise
 (``tests/footfall/analysis/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four
 feet, accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard
 deviations) of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03
@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -54,34 +53,37 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, quaternion
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     from footfall.analysis.named_parameters import NamedFit
 
 ACCELERATIONS = ("recorded", "step", "smooth")
-WORST_CONDITION = 2000.0  # of the regressor with columns of length 1: errors grow at most this much
-_CHUNK = 512  # rows at a time
-_FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
+WORST_CONDITION = (
+    2000.0  # limit on the condition number of the regressor with unit columns: errors grow at most by this factor
+)
+_CHUNK = 512  # rows processed at a time
+_FINEST = 1e-4  # fraction of the loads: no degree of freedom is weighted beyond it, however small its residual
 
 
 # -- rows of a recording ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """Motions and loads at the same moments, one row per moment."""
+    """Motions and loads at the same times, one row per time."""
 
     q: Float[ndarray, "n nq"]
     v: Float[ndarray, "n nv"]
     a: Float[ndarray, "n nv"]  # dv/dt; the base's is spatial
-    rates: Float[ndarray, "n nj"]  # of the joints, at which their losses act [rad/s]
+    rates: Float[ndarray, "n nj"]  # joint velocities at which the joint losses act [rad/s]
     torque: Float[ndarray, "n nj"]
     force: Float[ndarray, "n nf 3"]
-    reverses: Bool[ndarray, "n nj"]  # joints that reverse there: the direction of their dry friction is unknown
+    reverses: Bool[ndarray, "n nj"]  # joints that reverse: the direction of their dry friction is unknown
 
     def __len__(self) -> int:
         return len(self.q)
 
     def at(self, rows: ndarray) -> Samples:
-        """Return some of the rows."""
+        """Return a subset of the rows."""
         return Samples(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
@@ -94,8 +96,8 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
 
     Args:
         recording: The recording.
-        acceleration: ``recorded``, ``step`` or ``smooth``; ``recorded`` where there is such a column, else ``smooth``,
-            unless given.
+        acceleration: ``recorded``, ``step`` or ``smooth``; unless given, ``recorded`` if there is such a column,
+            otherwise ``smooth``.
         window: Window of the smoothing [s].
 
     Returns:
@@ -144,7 +146,7 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
 def _step_accelerations(
     robot: Robot, q: ndarray, v: ndarray, dt: float
 ) -> tuple[Float[ndarray, "n nv"], Float[ndarray, "n nv"]]:
-    """(dv/dt from row to row, velocities at which centrifugal forces were taken), as of steps of a robot that touches.
+    """Return (dv/dt from row to row, velocities for the centrifugal forces), as a simulation step in contact has them.
 
     The linear velocity of a base changes in world axes, as in ``sim.step``.
     """
@@ -160,9 +162,9 @@ def _step_accelerations(
 
 
 def _smooth(robot: Robot, q: ndarray, v: ndarray, torque: ndarray, force: ndarray, dt: float, span: float) -> Samples:
-    """Rates and their derivatives of a cubic through each window; half a window at both ends is left out.
+    """Return rates and their derivatives from a cubic through each window; half a window is dropped at both ends.
 
-    Loads stay as measured: a filter would smear dry friction where a joint turns back; least squares average them.
+    Loads stay as measured: a filter would smear dry friction where a joint reverses; least squares average them.
     """
     from scipy.ndimage import maximum_filter, minimum_filter
     from scipy.signal import savgol_filter
@@ -195,30 +197,30 @@ class Identified:
 
     robot: Robot
     base: BaseParameters
-    values: Float[ndarray, "count"]  # of the base parameters, by weighted least squares
-    deviations: Float[ndarray, "count"]  # one standard deviation of each, for noise on the loads alone
+    values: Float[ndarray, "count"]  # base parameters, by weighted least squares
+    deviations: Float[ndarray, "count"]  # one standard deviation of each, from noise on the loads alone
     theta: Float[ndarray, "np"]  # all parameters, with physically consistent bodies
-    condition: float  # of the weighted regressor with columns of length 1
-    residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
+    condition: float  # condition number of the weighted regressor with unit columns
+    residual: Float[ndarray, "nv"]  # rms residual of each degree of freedom [N m, N]
     rows: int
 
     @property
     def physical_values(self) -> Float[ndarray, "count"]:
-        """Base parameters of the physically consistent estimate."""
+        """Return the base parameters of the physically consistent estimate."""
         return self.base.of(self.theta)
 
     @property
     def inertias(self) -> tuple[Inertia, ...]:
-        """(m, h, J) of every body of the physically consistent estimate."""
+        """Return (m, h, J) of every body of the physically consistent estimate."""
         return tuple(inertia_of(ten) for ten in _tens(self.robot, self.theta))
 
     @property
     def least_eigenvalue(self) -> float:
-        """The smallest eigenvalue of all bodies' pseudo-inertias: positive."""
+        """Return the smallest eigenvalue of all bodies' pseudo-inertias; it is positive."""
         return min(float(np.linalg.eigvalsh(pseudo_inertia(ten))[0]) for ten in _tens(self.robot, self.theta))
 
     def joint(self, name: str) -> Float[ndarray, "nj"]:
-        """``damping`` [N m s/rad], ``dry_friction`` [N m] or ``armature`` [kg m²] of every joint."""
+        """Return ``damping`` [N m s/rad], ``dry_friction`` [N m] or ``armature`` [kg m²] of every joint."""
         if name not in self.base.joint_columns:
             raise unknown("joint column", name, self.base.joint_columns, "this identification has")
         start = 10 * len(self.robot.tree.bodies) + self.base.joint_columns.index(name) * self.robot.nj
@@ -247,15 +249,15 @@ def identify(
 
     Args:
         recording: The recording.
-        prior: Robot that supplies its geometry and what no motion shows; the recording's unless given.
+        prior: Robot that supplies its geometry and parameters that no motion excites; the recording's unless given.
         joint_columns: Joint parameters to identify: ``damping``, ``dry_friction``, ``armature``.
-        acceleration: Where accelerations come from; see ``samples``.
+        acceleration: Source of the accelerations; see ``samples``.
         window: Window of smoothing [s]; see ``samples``.
         stick_rate: Stick rate of dry friction [rad/s]; the recording's unless given.
         ground_axes: Axes of the ground, normal last; level unless given.
         external: Further generalized forces, such as pushes, one row per row of the recording [N m, N].
         spread: Standard deviation of the deviation of inertias from the prior, in log space.
-        most_rows: Use at most so many evenly spaced rows.
+        most_rows: Largest number of evenly spaced rows that are used.
         worst_condition: Refuse a regressor with a larger condition number.
         parameters: Names of the only unknown parameters: ``["trunk.mass", "LF_knee.damping"]``.
 
@@ -282,7 +284,7 @@ def identify(
             f" regressor is {condition:.3g}, more than {worst_condition:g}; move every joint and the base more"
         )
     sigma, least = np.ones(robot.nv), _FINEST * float(np.sqrt(np.mean(y**2))) + 1e-12
-    for _ in range(3):  # weights from residuals settle at once
+    for _ in range(3):  # weights from residuals converge at once
         beta, condition = _solved(factors, sigma)
         residual = np.linalg.norm(factors @ np.append(beta, -1.0), axis=1) / np.sqrt(len(rows))
         sigma = np.maximum(residual, least)
@@ -313,12 +315,12 @@ def _check_request(robot: Robot, recording: Recording, joint_columns: Sequence[s
 def _used_rows(
     recording: Recording, rows: Samples, external: ndarray | None, most: int
 ) -> tuple[Samples, Float[ndarray, "n nv"]]:
-    """At most so many evenly spaced rows, and the external forces that belong to them."""
+    """Return a limited number of evenly spaced rows, and the external forces that belong to them."""
     shape = (len(recording), rows.v.shape[1])
     extra = np.zeros(shape) if external is None else np.asarray(external, dtype=float)
     if extra.shape != shape:
         raise InputError(f"external forces must have shape {shape}, got {extra.shape}")
-    lost = len(recording) - len(rows)  # the first row of steps, both ends of smooth ones
+    lost = len(recording) - len(rows)  # drop the first row of steps, or both ends of smoothed rows
     keep = np.unique(np.round(np.linspace(0, len(rows) - 1, min(len(rows), most))).astype(int))
     return rows.at(keep), extra[lost - lost // 2 :][: len(rows)][keep]
 
@@ -332,7 +334,7 @@ def _equations(
     stick_rate: float,
     ground_axes: ndarray | None,
 ) -> tuple[Float[ndarray, "n nv count"], Float[ndarray, "n nv"]]:
-    """(Y of the base parameters, what it must give) row by row."""
+    """Yield (Y of the base parameters, right-hand side) row by row."""
     inertial = [k for k in base.independent if k < 10 * len(robot.tree.bodies)]
     fast = compiling.compile(regressor, robot, target="batch", gravity=gravity)
     axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
@@ -373,7 +375,7 @@ def _loads(
     gravity: tuple[float, float, float],
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """Return the loads on the bodies: motors, springs and feet, less what armature and exact rotors take."""
+    """Return the loads on the bodies: motors, springs and feet, minus the torques of armature and exact rotors."""
     axes = None if ground_axes is None else np.array(ground_axes)
     joints = torque + spring_torques(robot, q)
     if any(body.spins for body in robot.tree.bodies):
@@ -386,7 +388,7 @@ def _loads(
 
 
 def _factors(Y: Float[ndarray, "n nv count"], y: Float[ndarray, "n nv"]) -> Float[ndarray, "nv count+1 count+1"]:
-    """Triangular factors of (Y, y), one per degree of freedom: all that least squares with any weights need."""
+    """Return triangular factors of (Y, y), one per degree of freedom: sufficient for least squares with any weights."""
     size = Y.shape[2] + 1
     factors = np.zeros((Y.shape[1], size, size))
     for k in range(Y.shape[1]):
@@ -396,14 +398,14 @@ def _factors(Y: Float[ndarray, "n nv count"], y: Float[ndarray, "n nv"]) -> Floa
 
 
 def _reduced(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count count"], Float[ndarray, "count"]]:
-    """(R, z): |R β - z|² is the weighted sum of squares but for a constant."""
+    """Return (R, z): |R β - z|² is the weighted sum of squares up to a constant."""
     size = factors.shape[1]
     R: ndarray = np.asarray(np.linalg.qr((factors / sigma[:, None, None]).reshape(-1, size), mode="r"))
     return R[:-1, :-1], R[:-1, -1]
 
 
 def _solved(factors: ndarray, sigma: ndarray) -> tuple[Float[ndarray, "count"], float]:
-    """(weighted least squares solution, condition number of the regressor with columns of length 1)."""
+    """Return (weighted least-squares solution, condition number of the regressor with unit columns)."""
     R, z = _reduced(factors, sigma)
     lengths = np.linalg.norm(R, axis=0)
     if not lengths.all():

@@ -1,9 +1,9 @@
-"""Which column of a recording is which joint: argued from the recorded angles, for a robot that hangs still.
+"""Find which column of a recording is which joint, from the recorded angles of a robot suspended at rest.
 
-Two arguments. Limits: an angle that a joint cannot have is not of that joint. Weight: what PD asks for, less what
-gravity and inertia take by the robot's own model, must be friction, damping and rotors, a sign(q̇) + b q̇ + c q̈; under
-a wrong order the weight of the legs pulls the wrong way and more is left. (An offset would explain the weight away, so
-none is allowed here.) Orders with equal remainders cannot be distinguished.
+There are two criteria. Limits: an angle outside a joint's limits is not that joint's. Weight: the PD torque minus
+gravity and inertia according to the robot's model must be explained by friction, damping and rotors, a sign(q̇) + b q̇
++ c q̈; with a wrong order the weight of the legs acts in the wrong direction and the residual is larger. (An offset
+could explain the weight, so none is allowed here.) Orders with equal residuals cannot be distinguished.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall import compiling
@@ -20,15 +19,16 @@ from footfall.analysis.hanging import Encoders
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float, Int
 
 _SLACK = 0.05  # [rad] by which a recording may exceed the limits of a model file
-_WINDOW = 11  # rows of the cubic that gives rates
-ALIKE = 1.02  # times the least remainder: not distinguished from it
+_WINDOW = 11  # rows of the cubic fit for the rates
+ALIKE = 1.02  # times the smallest residual: below it, orders are not distinguished
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """``columns[j]``: the column of the recording that joint j of the robot is; what the model leaves of the torque."""
+    """An order of the columns (``columns[j]`` is the column of joint j), and the torque left unexplained."""
 
     columns: Int[ndarray, "nj"]
     layout: str
@@ -36,9 +36,9 @@ class Order:
 
 
 def joint_orders(robot: Robot, encoders: Encoders, kp: float, kd: float) -> list[Order]:
-    """Orders within the limits, the best first: legs in any order, leg by leg or joint by joint.
+    """Return the orders within the limits, best first: legs in any order, joints leg by leg or individually.
 
-    Of those that cannot be distinguished the one nearest to the recording's own comes first.
+    Among orders that cannot be distinguished, the one closest to the recording's comes first.
     """
     hung = robot.replace(floating=False, feet=())
     legs, size = robot.nf, robot.nj // max(robot.nf, 1)
@@ -71,7 +71,7 @@ def _within(robot: Robot, encoders: Encoders) -> bool:
 
 
 def _remainder(dynamics: object, encoders: Encoders, kp: float, kd: float) -> float:
-    """rms of the torque that neither the model nor losses explain [N m]."""
+    """Return the rms torque that neither the model nor losses explain [N m]."""
     from scipy.signal import savgol_filter
 
     T = encoders.period
@@ -87,6 +87,6 @@ def _remainder(dynamics: object, encoders: Encoders, kp: float, kd: float) -> fl
 
 
 def indistinguishable_orders(orders: list[Order]) -> list[Order]:
-    """Return the orders that the recording cannot tell from the best, the best among them."""
+    """Return the orders that the recording cannot distinguish from the best, including the best."""
     least = min(order.remainder for order in orders)
     return [order for order in orders if order.remainder <= ALIKE * least]

@@ -1,18 +1,18 @@
-"""Margins of a controller: how little friction, how much payload and how long a delay it still walks with.
+"""Robustness margins of a controller: the lowest friction, largest payload and longest delay with which it still walks.
 
     print(ff.margins(robot, ff.control.Locomotion()))
 
-Every margin is the edge between a short run that passes and one that does not, found by bisection. A run passes when
-the robot does not fall, ends upright at more than ``STANDING`` of its height, and keeps the mean speed of the plain run
-within ``SPEED`` (or ``STILL`` for one that stands). To come nearer to the commanded speed is no failure: feet may scuff
-less on less friction. The controller knows nothing of what was changed: it is given the robot without the
-payload, and sees the robot as it was when the delay began.
+Every margin is the boundary between short runs that pass and runs that fail, found by bisection. A run passes when the
+robot does not fall, ends upright at more than ``STANDING`` of its height, and keeps the mean speed of the plain run
+within ``SPEED`` (or ``STILL`` for one that stands). Coming closer to the commanded speed is not a failure: feet may
+scuff less on lower friction. The controller is not informed of the change: it is given the robot without the payload,
+and sees delayed measurements.
 
-The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with all of it
-as old as the delay. A bisection finds one edge; beyond it there may be further values that pass by luck.
+The delay lies between sensing and torque, joint loop included: τ = kp (q_d - q) + kd (q̇_d - q̇) + τ_d with every
+quantity delayed. A bisection finds one boundary; beyond it, further values may pass by chance.
 
-Runs of a controller that can be compiled are lanes of one batch: the three searches go on at once, and each tries what
-it may ask next, whatever comes out, so that it finds what it would find one run after the other.
+Runs of a controller that can be compiled are lanes of one batch: the three searches run at once, and each evaluates
+speculatively all runs that it may need next, so that the result is the same as with one run after the other.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from footfall.sim.start import standing_start
 from footfall.sim.tick import Inputs
 from nptrace._types import Given
 
-STANDING, SPEED, STILL = 0.6, 0.3, 0.05  # of the height; of the speed; [m/s]
-LONGEST = 0.1  # delay that is tried [s]
-HEAVIEST = 2.0  # payload that is tried, in robot masses
-_AHEAD = 3  # questions of a search that are answered at once: seven runs, about as many as there are lanes
-_DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to the first, another beyond
-WALKING = 0.3  # of a controller on command that is given no other [m/s]
+STANDING, SPEED, STILL = 0.6, 0.3, 0.05  # fraction of the height; fraction of the speed; [m/s]
+LONGEST = 0.1  # longest delay that is tried [s]
+HEAVIEST = 2.0  # largest payload that is tried, in robot masses
+_AHEAD = 3  # runs of a search that are evaluated at once: seven, about as many as there are lanes
+_DELAYS = (24, 100)  # ticks that a compiled run remembers: one program up to the first number, another beyond
+WALKING = 0.3  # speed for a controller that follows commands, unless given [m/s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class Margin:
 
     name: str
     unit: str
-    plain: float  # value of the run without a change
+    plain: float  # value in the plain run
     passed: float
     failed: float | None
     why: str  # how the run at ``failed`` ended
@@ -77,11 +77,11 @@ def _margin(name: str, unit: str, plain: float, edge: Edge, scale: float = 1.0) 
 
 @dataclass(frozen=True, kw_only=True)
 class Margins:
-    """Robustness margins: smallest friction, largest payload [kg], longest delay [s]."""
+    """Robustness margins: lowest friction, largest payload [kg], longest delay [s]."""
 
     robot: str
     controller: str
-    speed: float  # of the plain run [m/s]
+    speed: float  # speed of the plain run [m/s]
     criterion: str
     seed: int
     runs: int
@@ -115,7 +115,7 @@ def margins(
     sensors: Sensors | None = None,
     seed: int = 0,
 ) -> Margins:
-    """Find by bisection the least friction, the largest payload and the longest delay with which a controller walks.
+    """Find by bisection the lowest friction, largest payload and longest delay with which a controller walks.
 
     Args:
         robot: The robot.
@@ -205,12 +205,12 @@ def _made(robot: Robot, controller: Given, command: Given) -> tuple[Controller, 
 class _Trial:
     """The changes to one run."""
 
-    changed: tuple[tuple[str, float], ...] = ()  # numbers by their names
-    ticks: int = 0  # of delay
+    changed: tuple[tuple[str, float], ...] = ()  # numbers by name
+    ticks: int = 0  # ticks of delay
 
 
 class _Trials:
-    """Runs of one robot and controller; compiled once, with friction, the base's mass and the delay free."""
+    """Runs of one robot and controller, compiled once, with friction, the base's mass and the delay free."""
 
     def __init__(
         self,
@@ -240,16 +240,16 @@ class _Trials:
 
     @property
     def count(self) -> int:
-        """Runs so far."""
+        """Return the number of runs so far."""
         return len(self.known)
 
     @property
     def ahead(self) -> int:
-        """How many questions of a search are answered at once."""
+        """Return how many runs of a search are evaluated at once."""
         return _AHEAD if any(isinstance(backend, LanesBackend) for backend in self.backends.values()) else 1
 
     def run(self, trials: Sequence[_Trial]) -> list[str | None]:
-        """None for each that passes, or what went wrong in words; the first run sets the speed to keep."""
+        """Return None for each run that passes, or why it failed; the first run sets the reference speed."""
         new = [trial for trial in dict.fromkeys(trials) if trial not in self.known]
         simulations = [self._simulation(trial) for trial in new]
         heights = [float(simulation.q[2]) for simulation in simulations]
@@ -301,7 +301,7 @@ class _Trials:
             return f"its speed is {speed:.2f} m/s"
         return None
 
-    failure_at_nothing = "it walks on ice"
+    failure_at_nothing = "it walks without friction"
 
 
 def _name(controller: Controller) -> str:
@@ -310,7 +310,7 @@ def _name(controller: Controller) -> str:
 
 
 def _speeds(plain: float, command: Command) -> tuple[float, float]:
-    """(least, greatest) mean speed of a run that passes [m/s], for that of the plain run and what was commanded."""
+    """Return (lowest, highest) mean speed of a passing run [m/s], for the speeds of the plain run and command."""
     off = max(SPEED * abs(plain), STILL)
     straight = command.forward != 0.0 and command.turn == 0.0 and command.sideways == 0.0
     requested = command.forward if straight else plain
@@ -320,15 +320,15 @@ def _speeds(plain: float, command: Command) -> tuple[float, float]:
 # -- edges -----------------------------------------------------------------------------------------------------------
 Edge = tuple[float, float | None, str]
 Trial = Callable[[float], str | None]
-Search = tuple[Callable[[Trial], Edge], Callable[[float], _Trial]]  # by questions, and the run of a question
+Search = tuple[Callable[[Trial], Edge], Callable[[float], _Trial]]  # indexed by values, and the run for a value
 
 
 class _Unknown(Exception):
-    """A question that no run has answered yet."""
+    """A run that is needed and not yet evaluated."""
 
 
 def _found_at_once(trials: _Trials, searches: Sequence[Search]) -> list[Edge]:
-    """The edges of several searches, whose next questions are answered together."""
+    """Return the boundaries of several searches whose next runs are evaluated together."""
     while True:
         requested = {
             trial for search, of in searches for trial in _next_questions(search, of, trials.known, trials.ahead)
@@ -341,7 +341,7 @@ def _found_at_once(trials: _Trials, searches: Sequence[Search]) -> list[Edge]:
 def _next_questions(
     search: Callable[[Trial], Edge], of: Callable[[float], _Trial], known: Mapping[_Trial, str | None], ahead: int
 ) -> set[_Trial]:
-    """Return the next runs of a search, and those it may need after them; nothing once it has its edge."""
+    """Return the next runs of a search, and those it may need after them; none once it has finished."""
 
     def ask(value: float) -> str | None:
         if of(value) not in known:
@@ -361,7 +361,7 @@ def _next_questions(
 
 
 def _between(run: Trial, good: float, bad: float, halvings: int, if_none: str) -> Edge:
-    """(last value that passed, nearest that failed, why) from one that passes towards one that may not."""
+    """Return (last value that passed, nearest that failed, why), from a passing value towards one that may fail."""
     why = run(bad)
     if why is None:
         return bad, None, if_none
@@ -376,7 +376,7 @@ def _between(run: Trial, good: float, bad: float, halvings: int, if_none: str) -
 
 
 def _beyond(run: Trial, first: float, most: float, halvings: int, whole: bool = False) -> Edge:
-    """Search upwards from nothing, by doubling and then halving; ``whole`` keeps to whole numbers."""
+    """Search upwards from zero, by doubling and then bisection; ``whole`` restricts it to integers."""
     good, value = 0.0, first
     while True:
         why = run(value)
@@ -384,7 +384,7 @@ def _beyond(run: Trial, first: float, most: float, halvings: int, whole: bool = 
             break
         good = value
         if value >= most:
-            return good, None, "no more was tried"
+            return good, None, "larger values were not tried"
         value = min(2.0 * value, most)
     bad = value
     for _ in range(halvings):

@@ -12,7 +12,7 @@ from footfall.recording.recording import Recording
 
 @dataclass(frozen=True, kw_only=True)
 class MotorLoad:
-    """The load of one motor over a run, seen at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
+    """The load of one motor over a run, at its joint: torques [N m] and speeds [rad/s] beside its ratings."""
 
     joint: str
     rms: float
@@ -24,7 +24,7 @@ class MotorLoad:
 
     @property
     def overheats(self) -> bool:
-        """Whether the motor would overheat in continuous operation."""
+        """Return whether the motor would overheat in continuous operation."""
         return self.rms > self.continuous_torque
 
 
@@ -42,7 +42,7 @@ def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
     """
     robot = recording.robot
     if not len(recording):
-        raise InputError("the recording has no rows: there is no load to report")
+        raise InputError("the recording has no rows, so there is no load to report")
     torque, rates = recording["torque"], recording.motor_velocity
     place = {name: k for k, name in enumerate(robot.joint_names)}
     loads = []

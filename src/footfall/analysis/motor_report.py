@@ -1,4 +1,4 @@
-"""A recording of encoders from end to end: the order of its joints, both ways of identification, the half held out.
+"""Identify motors from recorded encoders: the order of the joints, both methods, validation on the second half.
 
 found = identify_motors(ff.load("go2"), Encoders.read("go2_joints.npz"), kp=20, kd=1.5)
 robot, motors, joints = found.apply(ff.load("go2"))
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import UNITS, Encoders, Hanging
@@ -23,34 +22,35 @@ from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from footfall.sim.motors import COLUMNS, FORMAT, MotorModel, applied, motors_of, read_identified
 from nptrace._types import Json
+from nptrace.array_types import Bool, Float
 
 METHODS = ("both", "gradients", "search")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MotorReport:
-    """Motor parameters fitted to a recording; errors [rad] are those of the half that was not fitted."""
+    """Motor parameters fitted to a recording; errors [rad] are over the validation half."""
 
     robot: str
     joints: tuple[str, ...]
-    orders: tuple[Order, ...]  # all orders that were tried, the best first
-    found: tuple[Motors, ...]  # one a method
+    orders: tuple[Order, ...]  # all orders that were tried, best first
+    found: tuple[Motors, ...]  # one per method
     before: Float[ndarray, "nj"]
-    after: tuple[Float[ndarray, "nj"], ...]  # one a method
+    after: tuple[Float[ndarray, "nj"], ...]  # one per method
 
     @property
     def best(self) -> int:
-        """The method with the smallest error over the rows that it was fitted to; the validation half is not used."""
+        """Return the method with the smallest error over the fitted rows; the validation half is not used."""
         return int(np.argmin([np.mean(motors.rms**2) for motors in self.found]))
 
     @property
     def total(self) -> tuple[float, float]:
-        """rms over all joints before and after [rad]."""
+        """Return the rms over all joints before and after [rad]."""
         return whole(self.before), whole(self.after[self.best])
 
     @property
     def settled(self) -> Bool[ndarray, "nj 7"]:
-        """Parameters that every method finds identifiable, with overlapping intervals."""
+        """Return parameters that every method finds identifiable, with overlapping intervals."""
         shown = np.all([motors.identifiable for motors in self.found], axis=0)
         for a in self.found:
             for b in self.found:
@@ -58,7 +58,7 @@ class MotorReport:
         return shown
 
     def apply(self, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
-        """(the robot with its joints' parameters, its motors, its joint effects)."""
+        """Return (the robot with the fitted joint parameters, its motors, its joint effects)."""
         return applied(robot, self.joints, self.found[self.best].table)
 
     def to_json(self) -> dict[str, Json]:
@@ -105,11 +105,11 @@ def identify_motors(
 
     Args:
         robot: The robot.
-        encoders: Commanded and measured joint angles of a robot that hangs with its base fixed.
+        encoders: Commanded and measured joint angles of a suspended robot with a fixed base.
         kp: Gain of the PD controller [N m/rad].
         kd: Gain of the PD controller [N m s/rad].
         method: ``gradients``, ``search`` (CMA-ES) or ``both``.
-        generations: Generations of CMA-ES, at most.
+        generations: Maximum number of generations of CMA-ES.
         seed: Seed of CMA-ES.
         progress: Called with the fraction done and a text.
 
@@ -135,12 +135,12 @@ def identify_motors(
 
 
 def whole(rms: Float[ndarray, "nj"]) -> float:
-    """rms over all joints."""
+    """Return the rms over all joints."""
     return float(np.sqrt(np.mean(rms**2)))
 
 
 def cell(report: MotorReport, motors: Motors, joint: int, column: int) -> str:
-    """A number with its interval, for people; in brackets what the recording does not show."""
+    """Return a number with its interval as text; in brackets if the recording does not identify it."""
     value, half = motors.table[joint, column], motors.half_width[joint, column]
     scale = 1e3 if UNITS[column] in ("rad", "s", "kg m²") else 1.0  # mrad, ms, g m²
     shown = f"{scale * value:.3g}"

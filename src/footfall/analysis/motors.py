@@ -1,10 +1,10 @@
-"""Motors from encoders alone: inertia, losses, bias, gain and delay of every joint from wanted and measured angles.
+"""Identification of motors from encoders alone: inertia, losses, bias, gain and delay of every joint.
 
-Two ways, which must agree where the recording says anything at all. By search: CMA-ES over lanes, every leg its own
-search in the same lanes; an interval is what the candidates span that the recording cannot tell from the best (a ratio
-of likelihoods). By gradients: Levenberg-Marquardt on exact sensitivities, intervals from σ² (JᵀJ)⁻¹. Both count only as
-many residuals as their own correlation leaves independent. What a recording does not show is marked: kd times the gain
-and damping show as a sum where a joint moves slowly, and so do delay and inertia.
+There are two methods, which must agree where the recording is informative. Search: CMA-ES over lanes, one search per
+leg in the same lanes; an interval spans the candidates that a likelihood-ratio test cannot distinguish from the best.
+Gradients: Levenberg-Marquardt on exact sensitivities, with intervals from σ² (JᵀJ)⁻¹. Both count only as many residuals
+as their autocorrelation leaves independent. Unidentifiable parameters are marked: where a joint moves slowly, only the
+sum of kd times the gain and damping can be identified, and similarly for delay and inertia.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, RANGES, Hanging
 from footfall.analysis.search import Search
+from nptrace.array_types import Bool, Float
 
 Progress = Callable[[str, int, int], None]
 _Z = 1.96  # half of a 95 % interval, in standard deviations
-_WIDE = 0.25  # of its range: a 95 % interval that reaches so far to either side says nothing
-_AT_BOUND = 1e-3  # of its range
-_TIED = 0.95  # correlation of two estimates that show only together
-_LAMBDAS = np.array([1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0])  # of Levenberg and Marquardt, a lane each
+_WIDE = 0.25  # fraction of its range: a 95 % interval that extends this far on either side carries no information
+_AT_BOUND = 1e-3  # fraction of its range
+_TIED = 0.95  # correlation above which only the combination of two estimates is identified
+_LAMBDAS = np.array([1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0])  # Levenberg-Marquardt dampings, one per lane
 _LOW = np.array([r.low for r in RANGES])
 _SPAN = np.array([r.high - r.low for r in RANGES])
 _START = np.array([r.start for r in RANGES])
-_PRIOR = 0.25  # of its range: how far a number that no residual speaks of may be from the start, as a deviation
-_ENOUGH = 1e-5  # of the cost: an iteration that gains less is the last
+_PRIOR = 0.25  # fraction of its range: standard deviation from the start for a number that no residual depends on
+_ENOUGH = 1e-5  # fraction of the cost: an iteration that gains less is the last
 
 
 @dataclass(frozen=True)
 class Motors:
-    """Parameters of the motors fitted to a recording: a table of one row a joint and a column each of ``COLUMNS``."""
+    """Fitted parameters of the motors: a table with one row per joint and a column for each of ``COLUMNS``."""
 
     method: str
     table: Float[ndarray, "nj 7"]
-    half_width: Float[ndarray, "nj 7"]  # of the 95 % interval
-    tied: dict[tuple[int, int], str]  # (joint, column): what else it shows with alone
-    rms: Float[ndarray, "nj"]  # of the rows that it was fitted to [rad]
+    half_width: Float[ndarray, "nj 7"]  # half widths of the 95 % intervals
+    tied: dict[tuple[int, int], str]  # (joint, column): parameters identified only in combination with it
+    rms: Float[ndarray, "nj"]  # rms error over the rows that it was fitted to [rad]
 
     @property
     def identifiable(self) -> Bool[ndarray, "nj 7"]:
-        """Whether an interval is narrow, and the estimate not at the end of its range."""
+        """Return whether an interval is narrow, and the estimate not at the end of its range."""
         return (self.half_width < _WIDE * _SPAN) & ~self.at_bound
 
     @property
@@ -53,17 +53,17 @@ class Motors:
         return (place < _AT_BOUND) | (place > 1.0 - _AT_BOUND)
 
     def verdict(self, joint: int, column: int) -> str:
-        """Return a remark on one number, or nothing."""
+        """Return a remark on one number, or an empty string."""
         if self.at_bound[joint, column]:
             return "at the end of its range"
         if self.half_width[joint, column] >= _WIDE * _SPAN[column]:
             with_ = self.tied.get((joint, column))
-            return "not identifiable" + (f", shows with {with_} only" if with_ else "")
-        return f"shows with {self.tied[joint, column]}" if (joint, column) in self.tied else ""
+            return "not identifiable" + (f", identified only in combination with {with_}" if with_ else "")
+        return f"only in combination with {self.tied[joint, column]}" if (joint, column) in self.tied else ""
 
 
 def start_table(hanging: Hanging) -> Float[ndarray, "nj 7"]:
-    """Where both ways begin."""
+    """Return where both methods start."""
     return np.tile([r.start for r in RANGES], (hanging.robot.nj, 1))
 
 
@@ -82,7 +82,7 @@ def by_search(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Motors:
-    """CMA-ES for every leg; all legs' candidates run in the same lanes."""
+    """Fit every leg by CMA-ES; the candidates of all legs run in the same lanes."""
     start = start_table(hanging)
     searches = [_leg_search(start, group, population, generations, seed) for group in hanging.groups]
     seen: list[list[tuple[ndarray, ndarray]]] = [[] for _ in searches]
@@ -112,9 +112,9 @@ def _leg_search(table: ndarray, group: Sequence[int], population: int, generatio
 
 
 def _region(search: Search, seen: list[tuple[ndarray, ndarray]], away: Float[ndarray, "n g"]) -> ndarray:
-    """Half of the width over which candidates were no worse than chance, as a likelihood ratio at 95 % has it.
+    """Return half the width over which candidates are no worse than chance, by a likelihood ratio at 95 %.
 
-    No less than what the last generation still spans: a search that is not at its end knows no better.
+    At least the span of the last generation, since a search that has not converged knows no better.
     """
     candidates, costs = (np.concatenate(column) for column in zip(*seen))
     independent = sum(len(away) / _correlation_time(x) for x in away.T)
@@ -124,10 +124,10 @@ def _region(search: Search, seen: list[tuple[ndarray, ndarray]], away: Float[nda
 
 # -- by gradients ------------------------------------------------------------------------------------------------------
 def by_gradients(hanging: Hanging, rows: slice, *, iterations: int = 25, progress: Progress | None = None) -> Motors:
-    """Levenberg-Marquardt within the ranges; dampings are tried side by side, and each leg takes its own.
+    """Fit by Levenberg-Marquardt within the ranges; dampings are tried in parallel, and each leg takes its best.
 
-    Numbers that the recording does not show stay near their start: a prior of a quarter of the range, weighed against
-    as many residuals as are independent.
+    Parameters that the recording does not identify stay near their start: a prior of a quarter of the range, weighted
+    against the number of independent residuals.
     """
     table = start_table(hanging)
     for iteration in range(iterations):
@@ -135,7 +135,7 @@ def by_gradients(hanging: Hanging, rows: slice, *, iterations: int = 25, progres
             progress("gradients", iteration, iterations)
         away, slopes = hanging.sensitivities(table, rows)
         prices = np.array([_price(away[:, list(group)]) for group in hanging.groups])
-        tables = np.repeat(table[None], len(_LAMBDAS) + 1, axis=0)  # the last stays
+        tables = np.repeat(table[None], len(_LAMBDAS) + 1, axis=0)  # the last row is kept
         for price, group in zip(prices, hanging.groups):
             tables[:-1, list(group)] = _steps(table, away, slopes, list(group), price)
         costs = _costs(hanging, tables, rows) + prices * _strayed(hanging, tables)
@@ -161,19 +161,19 @@ def _costs(hanging: Hanging, tables: ndarray, rows: slice) -> Float[ndarray, "la
 
 
 def _normal(away: ndarray, slopes: ndarray, group: list[int]) -> tuple[ndarray, ndarray]:
-    """(J, r) of one leg in units of the ranges."""
+    """Return (J, r) of one leg in units of the ranges."""
     count = len(group) * len(COLUMNS)
     J = (slopes[:, group][:, :, group] * _SPAN).reshape(-1, count)
     return J, away[:, group].reshape(-1)
 
 
 def _price(away: Float[ndarray, "n g"]) -> float:
-    """Return the cost of leaving the start by a whole range, squared: as much as chance makes of it for ``_PRIOR``."""
+    """Return the cost of leaving the start by a whole range, squared: as much as chance allows for ``_PRIOR``."""
     return sum(_correlation_time(x) * float(np.mean(x**2)) for x in away.T) / away.shape[1] / _PRIOR**2
 
 
 def _strayed(hanging: Hanging, tables: Float[ndarray, "lanes nj 7"]) -> Float[ndarray, "lanes groups"]:
-    """How far the legs' numbers are from the start, squared, in ranges."""
+    """Return the squared distance of each leg's numbers from the start, in ranges."""
     away = np.sum(((tables - _START) / _SPAN) ** 2, axis=2)
     return np.stack([away[:, list(group)].sum(axis=1) for group in hanging.groups], axis=1)
 
@@ -181,7 +181,7 @@ def _strayed(hanging: Hanging, tables: Float[ndarray, "lanes nj 7"]) -> Float[nd
 def _steps(
     table: ndarray, away: ndarray, slopes: ndarray, group: list[int], price: float
 ) -> Float[ndarray, "lanes g 7"]:
-    """Where each damping leads; numbers at an end of their range that would leave it stay there."""
+    """Return where each damping leads; numbers at an end of their range that would leave it stay there."""
     J, r = _normal(away, slopes, group)
     place = ((table[group] - _LOW) / _SPAN).reshape(-1)
     H = J.T @ J + price * np.eye(len(place))
@@ -199,7 +199,7 @@ def _steps(
 def _intervals(
     away: ndarray, slopes: ndarray, group: list[int]
 ) -> tuple[Float[ndarray, "g 7"], dict[tuple[int, int], str]]:
-    """(half widths of 95 % intervals, which estimates show together): a number without a slope has no interval."""
+    """Return (half widths of 95 % intervals, estimates identified only together); infinite without a derivative."""
     J, _ = _normal(away, slopes, group)
     share = np.sqrt([_correlation_time(away[:, j]) * np.mean(away[:, j] ** 2) for j in group])
     J = (J.reshape(len(away), len(group), -1) / share[:, None]).reshape(len(J), -1)
@@ -221,7 +221,7 @@ def _intervals(
 
 
 def _correlation_time(x: Float[ndarray, "n"]) -> float:
-    """By how many rows in a row a residual says the same: 1 + 2 Σ ρ up to the first ρ that is not positive."""
+    """Return how many consecutive rows carry one independent residual: 1 + 2 Σ ρ over the first positive ρ."""
     x = x - x.mean()
     size = 1 << (2 * len(x) - 1).bit_length()
     spectrum = np.abs(np.fft.rfft(x, size)) ** 2
@@ -232,6 +232,6 @@ def _correlation_time(x: Float[ndarray, "n"]) -> float:
 
 
 def held_out(hanging: Hanging, motors: Motors | None, rows: slice) -> Float[ndarray, "nj"]:
-    """Error of every joint over rows that nothing was fitted to [rad]; of the robot as it came, without motors."""
+    """Return the error of every joint over the validation rows [rad], for the original robot without motors."""
     table: ndarray = hanging.nominal if motors is None else motors.table
     return rms(hanging.errors(table[None], rows)[0])

@@ -1,12 +1,12 @@
-"""Identification of named parameters: the unknown ones are named, and everything else of the robot is taken as given.
+"""Identification of named parameters; all other parameters of the robot are taken as known.
 
     found = identify(recording, parameters=["trunk.mass", "LF_knee.damping"])
     found.values["trunk.mass"], found.deviations["trunk.mass"], found.robot
 
-Row by row the equations of motion must hold, M v̇ + c + g = Sᵀ(τ - losses) + Jᵀf. The residual is differentiated by
-tracing, and Gauss and Newton's iteration finds the parameters; every degree of freedom is weighted by the noise that
-its own residual shows. A load on the trunk that ``identify`` without names would share among all bodies, since their
-base parameters are, is then the trunk's.
+The equations of motion must hold row by row, M v̇ + c + g = Sᵀ(τ - losses) + Jᵀf. The residual is differentiated by
+tracing, and a Gauss-Newton iteration finds the parameters; every degree of freedom is weighted by the noise of its
+residual. Without names, ``identify`` would distribute a load on the trunk among all bodies, since only base parameters
+are identifiable; with names, it is attributed to the trunk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -26,13 +25,14 @@ from footfall.dynamics.passive import friction_fraction, joint_values, spring_to
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.analysis.identification import Samples
 
-_ITERATIONS, _STILL = 30, 1e-7  # iterations at most; the relative change that ends them
-_FINEST = 1e-4  # of the loads: no degree of freedom is trusted further, however small its residual
-_SHOWN = 1e-8  # of the largest singular value: below it a recording says nothing of a direction
+_ITERATIONS, _STILL = 30, 1e-7  # maximum number of iterations; the relative change that ends them
+_FINEST = 1e-4  # fraction of the loads: no degree of freedom is weighted beyond it, however small its residual
+_SHOWN = 1e-8  # fraction of the largest singular value: a recording carries no information about directions below it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +42,8 @@ class NamedFit:
     robot: Robot
     values: dict[str, Scalar]
     deviations: dict[str, Scalar]
-    correlation: Float[ndarray, "count count"]  # between all parameters, in alphabetical order
-    residual: Float[ndarray, "nv"]  # rms of each degree of freedom [N m, N]
+    correlation: Float[ndarray, "count count"]  # correlations between all parameters, in alphabetical order
+    residual: Float[ndarray, "nv"]  # rms residual of each degree of freedom [N m, N]
     before: Float[ndarray, "nv"]  # the same with the prior robot
     rows: int
 
@@ -61,21 +61,22 @@ def fit_named(
     stick_rate: float,
     ground_axes: Float[ndarray, "3 3"] | None,
 ) -> NamedFit:
-    """The named parameters that make rows fit the equations of motion best."""
+    """Return the named parameters that fit the equations of motion best."""
     known = robot.parameter_names()
     for name in names:
         if name not in known:
             raise unknown(f"parameter of robot '{robot.name}'", name, known)
     if not names or len(set(names)) != len(names):
         raise InputError(f"name the parameters to identify, each once, got {list(names)}")
-    nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}  # as pytrees are flat
+    # in the order in which pytrees are flattened
+    nominal = {name: np.asarray(robot.parameter(name), dtype=float) for name in sorted(names)}
     axes = None if ground_axes is None else tuple(map(tuple, np.asarray(ground_axes, dtype=float)))
     fixed: dict[str, Given] = {"gravity": gravity, "stick_rate": float(stick_rate), "ground_axes": axes}
     miss = compiling.compile(unbalanced, robot, target="batch", free=names, **fixed)
     slopes = compiling.jacobian(unbalanced, robot, wrt="parameters", free=names, **fixed)
     given = [rows.q, rows.v, rows.a, rows.rates, rows.torque, rows.force]
     trusted = np.ones((len(rows), robot.nv))
-    trusted[:, robot.nv - robot.nj :] -= rows.reverses  # which way dry friction acts there is not known
+    trusted[:, robot.nv - robot.nj :] -= rows.reverses  # the direction of dry friction is unknown there
 
     def at(theta: ndarray) -> tuple[ndarray, ndarray]:
         values = _split(theta, nominal)
@@ -93,7 +94,7 @@ def fit_named(
         change = -scale * np.linalg.lstsq(A, y, rcond=None)[0]
         theta = theta + change
         r, J = at(theta)
-        sigma = _sigma(r, rows) if iteration < 3 else sigma  # weights from residuals settle at once
+        sigma = _sigma(r, rows) if iteration < 3 else sigma  # weights from residuals converge at once
         if iteration and np.abs(change / scale).max() < _STILL:
             break
     else:
@@ -103,7 +104,7 @@ def fit_named(
     spread = np.sqrt(np.diag(covariance))
     apart = {name: x if x.ndim else float(x) for name, x in _split(spread, nominal).items()}
     values = {name: _possible(name, x, apart[name]) for name, x in _split(theta, nominal).items()}
-    found = robot.replace(values)  # refuses a robot that cannot exist, with the reason
+    found = robot.replace(values)  # raises for a robot that cannot exist, with the reason
     return NamedFit(
         robot=found,
         values={name: values[name] for name in names},
@@ -127,7 +128,7 @@ def unbalanced(
     stick_rate: float = 1e-4,
     ground_axes: tuple[tuple[float, ...], ...] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """M v̇ + c + g less what motors, springs, losses and feet give [N m, N]."""
+    """Return M v̇ + c + g minus the loads of motors, springs, losses and feet [N m, N]."""
     axes = None if ground_axes is None else np.array(ground_axes)
     losses = joint_values(robot, "damping") * rates
     losses = losses + joint_values(robot, "dry_friction") * friction_fraction(rates, stick_rate)
@@ -137,13 +138,13 @@ def unbalanced(
 
 
 def _sigma(r: Float[ndarray, "n nv"], rows: Samples) -> Float[ndarray, "nv"]:
-    """The noise of each degree of freedom, as its residual shows it."""
+    """Return the noise of each degree of freedom, from its residual."""
     least = _FINEST * float(np.sqrt(np.mean(rows.torque**2))) + 1e-12
     return np.maximum(np.sqrt(np.mean(r**2, axis=0)), least)
 
 
 def _check_shown(A: Float[ndarray, "m count"], nominal: dict[str, ndarray]) -> None:
-    """Refuse what a recording says nothing of, by name."""
+    """Raise if the recording carries no information about a parameter, naming it."""
     labels = [name for name, x in nominal.items() for _ in range(x.size)]
     lengths = np.linalg.norm(A, axis=0)
     if not (lengths > 0).all():
@@ -155,7 +156,7 @@ def _check_shown(A: Float[ndarray, "m count"], nominal: dict[str, ndarray]) -> N
 
 
 def _possible(name: str, value: ndarray, deviation: Scalar) -> Scalar:
-    """A loss that is below zero by no more than its noise is zero."""
+    """Set a loss to zero if it is negative by no more than its noise."""
     if value.ndim:
         return value
     least = name.rpartition(".")[2] in ("damping", "dry_friction", "armature", "stiffness")

@@ -2,7 +2,8 @@
 energy.
 
 ``plot(rec, "trunk")`` and ``plot_compare({"footfall": rec, "MuJoCo": other}, "trunk")`` return a matplotlib Figure and
-open no window; ``between=(t0, t1)`` [s] shows a part. SI units but for angles, which are drawn in degrees.
+open no window; ``between=(t0, t1)`` [s] selects an interval. Units are SI, except for angles, which are drawn in
+degrees.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def plot(
     between: tuple[float, float] | None = None,
     labels: Sequence[str] | None = None,
 ) -> Figure:
-    """One recording's figure of the given kind, with others laid over it."""
+    """Plot one recording, with others laid over it."""
     if not isinstance(kind, str):
         raise InputError(f"the kind of a plot must be one of {', '.join(_KINDS)}, got {kind!r}")
     runs = (rec, *others)
@@ -51,7 +52,7 @@ def plot(
 def plot_compare(
     recordings: Mapping[str, Recording], kind: str = "trunk", between: tuple[float, float] | None = None
 ) -> Figure:
-    """Recordings of the same robot laid over each other, by label."""
+    """Plot recordings of the same robot over each other, by label."""
     if kind not in _KINDS:
         if kind in hints.PLOTS:
             raise InputError(f"there is no plot {kind!r}: it is {hints.PLOTS[kind]!r}")
@@ -117,7 +118,7 @@ def _contact(runs: Runs) -> Figure:
 
 
 def _bars(axis: Axes, runs: Runs) -> None:
-    """Hildebrand's diagram: a bar a foot while it stands, the first foot on top."""
+    """Draw Hildebrand's diagram: one bar per foot during stance, the first foot on top."""
     robot = _robot(runs)
     height = 0.8 / len(runs)
     for index, rec in enumerate(runs.values()):
@@ -149,7 +150,7 @@ def _joints(runs: Runs) -> Figure:
 def _by_limb(
     runs: Runs, values: Callable[[Recording], dict[str, ndarray]], what: str, title: str, turn: float
 ) -> Figure:
-    """One panel per leg (and one for the spine), one line per joint; dashes tell recordings, or commands, apart."""
+    """Draw one panel per leg (and one for the spine), one line per joint; dashes distinguish recordings."""
     robot = _robot(runs)
     groups = limbs(robot)
     rows = -(-len(groups) // 2)
@@ -178,11 +179,11 @@ def _by_limb(
         )
     for panel in panels[len(groups) :]:
         panel.set_visible(False)
-    for panel in grid[-2][len(groups) % 2 :] if len(groups) % 2 and rows > 1 else ():  # nothing hangs below it
+    for panel in grid[-2][len(groups) % 2 :] if len(groups) % 2 and rows > 1 else ():  # no link hangs below it
         panel.set_xlabel("time [s]")
         panel.tick_params(labelbottom=True)
     low, high = panels[0].get_ylim()
-    panels[0].set_ylim(low, high + 0.18 * (high - low))  # room for the legends
+    panels[0].set_ylim(low, high + 0.18 * (high - low))  # space for the legends
     unit = _unit(robot, what)
     for row in grid:
         row[0].set_ylabel(f"{what} [{unit}]")
@@ -196,7 +197,7 @@ def _energy(runs: Runs) -> Figure:
     figure = new_figure(9.0, 5.6)
     top, bottom = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": [2.6, 1.0]})
     for index, (name, rec) in enumerate(runs.items()):
-        rec.energy_balance()  # says which column is missing
+        rec.energy_balance()  # raises and names the missing column
         shown = {
             "kinetic": rec["kinetic"],
             "potential": rec["potential"] - rec["potential"][0],
@@ -232,7 +233,7 @@ _TOLD_BY = ("controller", "contact", "ground", "integrator", "dt", "seed", "plac
 
 
 def _labels(runs: Sequence[Recording]) -> list[str]:
-    """Return labels that tell runs apart: the first of their settings that differs between all, else their order."""
+    """Return labels that distinguish runs: the first setting that differs between all, otherwise numbers."""
     for key in _TOLD_BY:
         values = [rec.meta.get(key) for rec in runs]
         if None not in values and len(set(map(str, values))) == len(runs):
@@ -242,7 +243,7 @@ def _labels(runs: Sequence[Recording]) -> list[str]:
 
 # -- pieces ------------------------------------------------------------------------------------------------------------
 def spans(time: ndarray, active: ndarray) -> list[tuple[float, float]]:
-    """The times [s] from and to which something is active; a row counts until the next one."""
+    """Return the intervals [s] during which something is active; a row counts until the next one."""
     if not len(time):
         return []
     edges = np.flatnonzero(np.diff(np.concatenate([[False], np.asarray(active, dtype=bool), [False]]).astype(int)))
@@ -251,7 +252,7 @@ def spans(time: ndarray, active: ndarray) -> list[tuple[float, float]]:
 
 
 def limbs(robot: Robot) -> dict[str, list[int]]:
-    """Joints by the foot that they alone carry, as indices of ``robot.joint_names``; the others are the ``spine``."""
+    """Return the joints of each leg as indices into ``robot.joint_names``; the others are the ``spine``."""
     tree = robot.tree
     owners: dict[int, list[str]] = {i: [] for i in range(1, len(tree.bodies))}
     for name, body in zip(robot.foot_names, tree.feet):
@@ -298,7 +299,7 @@ def _finish(figure: Figure, bottom: Iterable[Axes], runs: Runs, title: str) -> N
 
 
 def _legend_above(figure: Figure, axis: Axes | None, labels: list[str] | None = None) -> None:
-    """Which dashes are which recording, at the top right, beside the title."""
+    """Draw the legend that maps dashes to recordings at the top right, beside the title."""
     from matplotlib.lines import Line2D
 
     names = list(labels or [])

@@ -1,8 +1,8 @@
-"""Times of a log's rows that carry none, from joint positions and velocities: dq = v dt says how far apart two are.
+"""Timestamps for a log without them, from joint positions and velocities, by dq = v dt.
 
-A log that several messages are merged into has rows that repeat the last reading, and readings may be lost. Where a
-joint moves, the time between two readings follows from how far it went and how fast it was. All joints together give
-the interval by least squares, and its deviation from how well they agree.
+A log merged from several messages has rows that repeat the last reading, and readings may be lost. Where a joint moves,
+the time between two readings follows from its displacement and velocity. All joints together give the interval by least
+squares, and its standard deviation from their agreement.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.draw.notebook import Summarised
 from footfall.errors import InputError
+from nptrace.array_types import Float, Int
 
-_ROUNDS = 3  # of fits through the velocities: they move intervals of 10 ms by some percent, then by nothing
+_ROUNDS = 3  # number of fits through the velocities: they change intervals of 10 ms by some percent, then no more
 _FASTEST = 1e-5  # [s], the shortest interval between two readings
-_STILL = 1e-3  # share of the usual power below which joints say little: the interval is then near the usual one
+# fraction of the usual power below which joints carry little information: the interval is then near the usual one
+_STILL = 1e-3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RowTimes(Summarised):
-    """When the readings of a log were taken: ``rows[k]`` holds a new reading, of ``time[k]`` [s]."""
+    """When the readings of a log were taken: ``rows[k]`` is the row of a new reading at ``time[k]`` [s]."""
 
     rows: Int[ndarray, "n"]
     time: Float[ndarray, "n"]
@@ -39,14 +40,14 @@ class RowTimes(Summarised):
 
     @property
     def span_deviation(self) -> float:
-        """Standard deviation of the whole span [s], of independent intervals.
+        """Return the standard deviation of the whole span [s], for independent intervals.
 
-        Beside it stands a bias: noise of the rates makes joints seem faster, and spans shorter by some 0.05 percent.
+        There is also a bias: noise in the rates makes joints seem faster, and spans shorter by some 0.05 percent.
         """
         return float(np.sqrt(np.sum(self.deviation**2)))
 
     def at(self, rows: ndarray) -> Float[ndarray, "m"]:
-        """Return times of any rows [s]: a row between two readings is as far from the first as it is in the log."""
+        """Return times of any rows [s], interpolated between readings by their row number."""
         return np.interp(rows, self.rows, self.time)
 
 
@@ -59,9 +60,9 @@ def rebuild_times(
     from the first positions to the second, by least squares over the joints.
 
     Args:
-        q: Joint positions [rad], a row each; rows that repeat the one before are no readings.
+        q: Joint positions [rad], by row; rows that repeat the previous one are not readings.
         v: Joint velocities of the same rows [rad/s].
-        joints: Which joints to use; all unless given.
+        joints: Joints to use; all unless given.
 
     Returns:
         Rows of readings, their times, the first at 0, and the deviation of every interval.
@@ -92,19 +93,20 @@ def rebuild_times(
 def _intervals(
     moved: Float[ndarray, "n joints"], mean: Float[ndarray, "n joints"], before: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Return intervals [s] and their deviations, from displacements and mean velocities of every joint."""
+    """Return intervals [s] and their standard deviations, from displacements and mean velocities of every joint."""
     power = np.sum(mean**2, axis=1)
     if not power.max() > 0.0:
-        raise InputError("the joints of a log do not move: nothing says when its rows were taken")
+        raise InputError("the joints of a log do not move: the times of its rows cannot be determined")
     free = np.maximum(np.sum(moved * mean, axis=1) / np.maximum(power, 1e-12), _FASTEST)
     usual, typical = np.median(free[power >= np.median(power)]), np.median(power)
     rest = moved - mean * free[:, None]
-    # a reading's error: of positions, and of velocities times the interval; their shares by least squares
+    # the error of a reading: of positions, and of velocities times the interval; their shares by least squares
     squares = np.sum(rest**2, axis=1) / max(1, moved.shape[1] - 1)
     fit = np.stack([np.ones(len(free)), free**2], axis=1)
     weight = 1.0 / np.maximum(squares, np.median(squares))
     constant, growing = np.maximum(np.linalg.lstsq(fit * weight[:, None], squares * weight, rcond=None)[0], 0.0)
-    error = np.maximum(constant + growing * free**2, squares)  # an interval's own, where joints contradict each other
+    # where joints contradict each other, the error of the interval itself
+    error = np.maximum(constant + growing * free**2, squares)
     error = np.maximum(error, 1e-16)
     trust = power / (power + _STILL * typical + constant / usual**2)
     variance = np.minimum(error / np.maximum(power, 1e-12), (2.0 * usual) ** 2)

@@ -1,4 +1,4 @@
-"""How far a robot was from tipping over along a run: the margins of ``gait.stability`` row by row, and as figures."""
+"""Stability margins along a run: the margins of ``gait.stability`` row by row, and as figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.draw.notebook import Summarised
@@ -27,11 +26,12 @@ from footfall.gait.stability import (
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.recording.recording import Recording
 from footfall.spatial.gravity import GRAVITY, strength
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_ROWS = 800  # of a recording that are used, by default
+_ROWS = 800  # rows of a recording that are used by default
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -39,14 +39,14 @@ class Stability(Summarised):
     """Stability margins and points over time."""
 
     time: Float[ndarray, "T"]
-    center: Float[ndarray, "T 3"]  # of mass [m]
+    center: Float[ndarray, "T 3"]  # centre of mass [m]
     feet: Float[ndarray, "T nf 3"]
     contact: ndarray
     static: Float[ndarray, "T"]  # margin of the support polygon [m]
     wide: Float[ndarray, "T"]  # margin of all feet [m]
     energy: Float[ndarray, "T"]  # margin [J]
     pressure: Float[ndarray, "T 2"]  # centre of pressure of the recorded forces [m]
-    zmp: Float[ndarray, "T 2"]  # by the motion of the centre of mass [m]
+    zmp: Float[ndarray, "T 2"]  # ZMP from the motion of the centre of mass [m]
     capture: Float[ndarray, "T 2"]  # [m]
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
@@ -58,7 +58,7 @@ class Stability(Summarised):
                 ("energy", self.energy, "J"),
             )
         ]
-        return f"{len(self.time)} moments from {self.time[0]:g} to {self.time[-1]:g} s", least
+        return f"{len(self.time)} times from {self.time[0]:g} to {self.time[-1]:g} s", least
 
 
 def stability(rec: Recording, rows: int = _ROWS) -> Stability:

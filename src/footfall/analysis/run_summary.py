@@ -1,4 +1,4 @@
-"""A run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
+"""The summary of a run in a dozen numbers: the JSON object of ``footfall simulate`` and the columns of studies."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ UNITS = {
 def summary(run: PlannedRun, rec: Recording) -> dict[str, Json]:
     """Return the summary of a run as a JSON object; unknown values are null.
 
-    ``commanded_speed`` is null for an open-loop gait or plan without a given speed; ``nominal_speed`` is then what its
-    strides would give. Means and the cost of transport leave out the gait's start ramp: ``averaged_over`` has start and
-    end [s].
+    ``commanded_speed`` is null for an open-loop gait or plan without a given speed; ``nominal_speed`` is then the speed
+    implied by its strides. Means and the cost of transport exclude the gait's start ramp: ``averaged_over`` has start
+    and end [s].
 
     Args:
-        run: What was run.
+        run: The planned run.
         rec: The recording.
 
     Returns:
@@ -76,7 +76,7 @@ def summary(run: PlannedRun, rec: Recording) -> dict[str, Json]:
 
 
 def _planning(run: PlannedRun, rec: Recording) -> dict[str, float]:
-    """Plans per second and processor time of planning over simulated time, of a sampling planner."""
+    """Return plans per second, and processor time of planning over simulated time, for a sampling planner."""
     from footfall.sim.sampling import Sampling
 
     planner = getattr(run.simulation.controller, "inner", run.simulation.controller)
@@ -87,7 +87,7 @@ def _planning(run: PlannedRun, rec: Recording) -> dict[str, float]:
 
 
 def stopped(rec: Recording) -> str | None:
-    """Return in words what ended a run (a fall, a divergence, a safe stop), or None."""
+    """Return what ended a run (a fall, a divergence, a safe stop) as text, or None."""
     if rec.meta.get("stopped") is not None:
         return str(rec.meta["stopped"])
     ends = [f"{event.message} at {event.time:.3f} s" for event in rec.events if event.message.startswith("safe stop")]
@@ -95,7 +95,7 @@ def stopped(rec: Recording) -> str | None:
 
 
 def _estimated(run: PlannedRun, rec: Recording) -> dict[str, float]:
-    """How far the estimate was from the truth (``analysis.estimation_errors``); nothing of a run that had no time."""
+    """Return the errors of the estimate (``analysis.estimation_errors``); empty for a run without rows."""
     from footfall.analysis.estimation_error import estimation_errors
     from footfall.control.interface import as_controller
 
@@ -107,14 +107,14 @@ def _estimated(run: PlannedRun, rec: Recording) -> dict[str, float]:
 
 
 def steady_after(ramp: float, rec: Recording) -> float:
-    """Return from when means are taken [s]: the end of the start ramp, or half of a shorter run."""
+    """Return the time at which averaging starts [s]: the end of the start ramp, or half of a shorter run."""
     if not len(rec):
         return 0.0
     return ramp if rec.time[-1] >= 2.0 * ramp else 0.5 * float(rec.time[0] + rec.time[-1])
 
 
 def _peak(of: Callable[[Recording], float], rec: Recording) -> float | None:
-    """The largest vertical force on a foot, of a robot that has feet."""
+    """Return the largest vertical force on a foot, if the robot has feet."""
     return _finite(of(rec)) if len(rec) and rec.robot.nf else None
 
 

@@ -1,11 +1,11 @@
-"""CMA-ES (Hansen 2016) within ranges: candidates of a generation are rows of one array, so that they run as lanes.
+"""CMA-ES (Hansen 2016) within ranges: the candidates of a generation are rows of one array, so that they run in lanes.
 
     search = Search([Range("friction", 0.05, 1.0, 0.3)], population=16)
     while not search.done:
         candidates = search.ask()
         search.tell(cost(candidates))
 
-A cost may be anything that can be compared: it need not have a slope.
+The cost need not be differentiable.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-_FIRST_SPREAD = 0.2  # standard deviation of the first generation, of every range
+_FIRST_SPREAD = 0.2  # standard deviation of the first generation, as a fraction of every range
 
 
 @dataclass(frozen=True)
 class Range:
-    """A number that is searched for from low to high; ``log``: evenly over its logarithm."""
+    """A search range from low to high; with ``log``, uniform in the logarithm."""
 
     name: str
     low: float
@@ -37,7 +37,7 @@ class Range:
         if not (np.isfinite([self.low, self.high]).all() and self.low <= self.start <= self.high):
             raise InputError(f"the range of '{self.name}' must have low < high and contain its start: {self}")
         if self.low == self.high:
-            raise InputError(f"the range of '{self.name}' is one number, {self.low:g}: leave it out")
+            raise InputError(f"the range of '{self.name}' is one number, {self.low:g}: remove it")
         if self.log and self.low <= 0.0:
             raise InputError(f"the range of '{self.name}' on a logarithmic scale must be positive, got {self.low:g}")
 
@@ -48,14 +48,14 @@ class Range:
         return self.low + (self.high - self.low) * unit
 
     def unit(self, value: Scalar) -> Scalar:
-        """The place between 0 and 1 of a value."""
+        """Return the position of a value in its range, between 0 and 1."""
         if self.log:
             return np.log(value / self.low) / np.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
 
 class Search:
-    """One search by CMA-ES; costs that are not finite count as worse than all others."""
+    """One search by CMA-ES; costs that are not finite rank last."""
 
     def __init__(
         self,
@@ -88,14 +88,14 @@ class Search:
 
     @property
     def spread(self) -> Float[ndarray, "k"]:
-        """Standard deviations of the present generation, in the units of the ranges about the best."""
+        """Return the standard deviations of the current generation around the best, in the units of the ranges."""
         units = np.array([float(r.unit(x)) for r, x in zip(self.ranges, self.best)])
         step = np.asarray(self._strategy.result.stds)
         ends = [np.clip(units + sign * step, 0.0, 1.0) for sign in (1.0, -1.0)]
         return np.array([0.5 * (r.value(a) - r.value(b)) for r, a, b in zip(self.ranges, *ends)])
 
     def ask(self) -> Float[ndarray, "n k"]:
-        """The candidates of the next generation, one a row."""
+        """Return the candidates of the next generation, one per row."""
         self._requested = [np.asarray(unit) for unit in self._strategy.ask()]
         units = np.array(self._requested)
         return np.stack([r.value(units[:, k]) for k, r in enumerate(self.ranges)], axis=1)
@@ -120,7 +120,7 @@ def minimise(
     progress: Callable[[str, int, int], None] | None = None,
     title: str = "",
 ) -> tuple[dict[str, float], float]:
-    """(values by name, cost) of the least cost that CMA-ES finds; ``cost`` is asked for a whole generation at once."""
+    """Return (values by name, cost) of the best candidate of CMA-ES; ``cost`` evaluates a whole generation."""
     search = Search(ranges, population, generations, seed)
     for generation in range(generations):
         if search.done:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
@@ -14,10 +13,11 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
+from nptrace.array_types import Float
 
 
 class SensedTorques(NamedTuple):
-    """Joint torques [N m] from measurements, and the wrench on the base that remains unexplained [N m, N]."""
+    """Joint torques [N m] from measurements, and the unexplained wrench on the base [N m, N]."""
 
     motor: Float[ndarray, "nj"]
     unexplained: Float[ndarray, "6"]
@@ -61,7 +61,7 @@ def joint_torques_from_sensors(
     R_BI = np.eye(3) if imu_rotation is None else imu_rotation
     omega, alpha, p = v[:3], R_BI @ imu_gyro_rate, np.asarray(imu_position)
     at_origin = R_BI @ imu_acceleration - cross(alpha, p) - cross(omega, cross(omega, p))
-    still = np.concatenate([omega, np.zeros(3), v[6:]])  # seen from a frame that moves with the base's origin
+    still = np.concatenate([omega, np.zeros(3), v[6:]])  # in a frame that moves with the base's origin
     a = np.concatenate([alpha, at_origin, joint_acceleration])
     needed = inverse_dynamics(robot, q, still, a, (0.0, 0.0, 0.0)) - foot_terms(robot, q, foot_forces, ground_axes)
     passive = spring_torques(robot, q) + damping_torques(robot, v) + friction_torques(robot, v, stick_rate)
@@ -74,7 +74,7 @@ def foot_terms(
     forces: Float[ndarray, "nf 3"],
     ground_axes: Float[ndarray, "3 3"] | None = None,
 ) -> Float[ndarray, "nv"]:
-    """Jᵀ f: generalised forces [N m, N] of forces on the feet, world axes [N], where the spheres meet the ground."""
+    """Return Jᵀ f [N m, N] for foot forces in world axes [N], applied where the spheres meet the ground."""
     R_WC = np.eye(3) if ground_axes is None else ground_axes
     J = feet_jacobian(robot, q, "contact", R_WC)
     return sum((J[k, 3:].T @ (R_WC.T @ forces[k]) for k in range(robot.nf)), start=np.zeros(robot.nv))

@@ -1,4 +1,4 @@
-"""Economy and pace of walking: cost of transport, strides, duty, Froude number of a recording.
+"""Economy and pace of walking: cost of transport, strides, duty factor and Froude number of a recording.
 
 A stride begins with a foot's touchdown. The Froude number is v² / (g h) (Alexander 1984): animals of all sizes walk
 below 0.5 or so and trot above it. The cost of transport counts the positive mechanical work of the motors.
@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.gait_diagram import GAP, stances_of_recording
@@ -19,6 +18,7 @@ from footfall.checks import positive_number
 from footfall.draw.style import COLORS, GREY, new_figure, style
 from footfall.errors import InputError
 from footfall.spatial.gravity import GRAVITY, strength
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,11 +33,11 @@ class Economy:
     speed: float  # forward [m/s]
     stride_length: float  # [m]
     stride_frequency: float  # [Hz]
-    duty: dict[str, float]  # fraction of the time that each foot stands
+    duty: dict[str, float]  # fraction of the time that each foot is in stance
     froude: float
     cost_of_transport: float
     power: float  # positive mechanical power of the motors [W]
-    strides: int  # whole ones
+    strides: int  # number of complete strides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Strides:
     """The strides of one foot, each from one touchdown to the next."""
 
     foot: str
-    time: Float[ndarray, "n"]  # of the touchdown at its beginning [s]
+    time: Float[ndarray, "n"]  # time of the touchdown at its start [s]
     duration: Float[ndarray, "n"]  # [s]
     length: Float[ndarray, "n"]  # forward displacement of the trunk [m]
     duty: Float[ndarray, "n"]
@@ -63,7 +63,7 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
 
     Args:
         rec: The recording.
-        after: Start of the evaluated part [s].
+        after: Start of the evaluated interval [s].
         leg_length: Leg length in the Froude number [m]; the mean height of the trunk's origin unless given.
         gap: Breaks in contact shorter than this are ignored [s].
 
@@ -72,7 +72,7 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
     """
     part = rec.between(after, None)
     if len(part) < 3:
-        raise InputError(f"means need at least three rows after {after} s, the recording has {len(part)}")
+        raise InputError(f"averages need at least three rows after {after} s, the recording has {len(part)}")
     speed, h = part.mean_speed(part.time[0]), _leg_length(part, leg_length)
     stances = stances_of_recording(part, gap)
     landings = [np.array([start for start, _ in spans if start > part.time[0]]) for spans in stances.values()]
@@ -91,7 +91,7 @@ def economy(rec: Recording, after: float = 0.0, leg_length: float | None = None,
 
 
 def strides(rec: Recording, foot: str = "LF", leg_length: float | None = None, gap: float = GAP) -> Strides:
-    """Return every whole stride of a foot.
+    """Return every complete stride of a foot.
 
     Args:
         rec: The recording.

@@ -1,4 +1,4 @@
-"""Helpers that commands share: finding the robot, printing tables or one JSON object, progress on standard error."""
+"""Helpers shared by commands: finding the robot, printing tables or one JSON object, progress on standard error."""
 
 from __future__ import annotations
 
@@ -46,11 +46,12 @@ _REPEAT = 5.0  # [s] between lines of progress where there is no terminal
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help, kept line by line (click's mark for that is \\b)."""
+    """Return the end of a command's help, kept line by line (click marks it with \b)."""
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-_model_options: ContextVar[Mapping[str, Any] | None] = ContextVar("_model_options", default=None)  # of this command
+# model options of the present command
+_model_options: ContextVar[Mapping[str, Any] | None] = ContextVar("_model_options", default=None)
 
 
 def with_model_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +82,9 @@ def with_model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load_robot(name: str, **options: Any) -> Robot:
-    """A robot by library name or by path; what an import assumed goes to standard error. Options are ``load``'s."""
+    """Return a robot by library name or path; an import's assumptions go to standard error. Options are those of
+    ``load``.
+    """
     from footfall.loading import load
 
     with noted_warnings():
@@ -90,7 +93,7 @@ def load_robot(name: str, **options: Any) -> Robot:
 
 @contextmanager
 def noted_warnings() -> Iterator[None]:
-    """Warnings as lines of our own on standard error, each once, without the line of code."""
+    """Print warnings as our lines on standard error, each once, without the line of code."""
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         yield
@@ -99,7 +102,7 @@ def noted_warnings() -> Iterator[None]:
 
 
 def load_recording(path: str, model: str | None = None) -> Recording:
-    """A recording, with the meshes of a model file if one is given."""
+    """Return a recording, with the meshes of a model file if one is given."""
     from footfall.draw.solids import dressed
     from footfall.recording.recording import Recording
 
@@ -109,7 +112,7 @@ def load_recording(path: str, model: str | None = None) -> Recording:
     return rec
 
 
-_typed: list[str] = []  # the command line that is carried out
+_typed: list[str] = []  # the command line being run
 
 
 def command_line() -> str:
@@ -118,22 +121,22 @@ def command_line() -> str:
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
 
 
 def tell(text: str) -> None:
-    """A line on standard output."""
+    """Print a line on standard output."""
     typer.echo(printable(text))
 
 
 def print_json(value: dict[str, Json]) -> None:
-    """Exactly one JSON object on standard output."""
+    """Print exactly one JSON object on standard output."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")
 
 
 def console() -> Console:
-    """For tables: as wide as the terminal, and wide enough where there is none."""
+    """Return a console for tables: as wide as the terminal, or wide enough where there is none."""
     from footfall.cli.plain_console import PlainConsole
 
     return PlainConsole() if sys.stdout.isatty() else PlainConsole(width=140)
@@ -141,7 +144,7 @@ def console() -> Console:
 
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[str, int, int], None]]:
-    """Yields ``report(what, done, of)``: a bar on a terminal, else a line now and then; silent for quick work."""
+    """Yield ``report(what, done, of)``: a bar on a terminal, otherwise a line now and then; silent for quick work."""
     bar = _Bar(title) if sys.stderr.isatty() else _Lines(title)
     try:
         yield bar.report
@@ -190,7 +193,7 @@ class _Bar(_Lines):
 
 
 def _marked_down(text: str) -> str:
-    """A text that a rich progress bar, which reads markup, shows as it is."""
+    """Return a text escaped so that a rich progress bar, which parses markup, shows it unchanged."""
     from rich.markup import escape
 
     return escape(printable(text))

@@ -50,7 +50,7 @@ def command(
     2024 (solref -1600 -100, elliptic cone). With --out FILE.mcap, its recording is written to FILE.mujoco.mcap. Exit
     status 1 if a robot fell or footfall's run diverged. In the JSON output, pairs are footfall's value, then MuJoCo's.
     Largest forces in one step cannot be compared: footfall's contact stops a landing foot within one step, MuJoCo's
-    softer contact takes several. Compare means over 10 ms.
+    softer contact takes several. Compare means over 10 ms; a sentence below the table has the figures of this run.
     """
     from footfall.errors import InputError, unknown
 
@@ -125,7 +125,7 @@ def _two_recordings(first: str, second: str | None, options: list[str], as_json:
 
 
 def outcomes(run: PlannedRun, ours: Recording, theirs: Recording) -> dict[str, Json]:
-    """Return the speeds of the two robots and whether they fell."""
+    """Return the speeds of the two robots and whether each fell."""
     from footfall.analysis.run_summary import steady_after, stopped
 
     moving = ours.robot.floating
@@ -165,3 +165,4 @@ def _print(robot: str, result: dict[str, Json]) -> None:
     for table in (apart, both):
         table.show_header = table is both
         console().print(table)
+    console().print(result["why_peaks_differ"], soft_wrap=False)

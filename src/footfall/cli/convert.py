@@ -1,4 +1,4 @@
-"""``footfall convert``: a recording in a form that others open."""
+"""``footfall convert``: write a recording in a format of another program."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def command(
     ending = ENDINGS.get(format, f".{format}.mcap")
     target = out or source.with_name(source.stem + ending)
     if target.exists() and target.samefile(source):
-        raise InputError(f"{source} would be overwritten with less than it holds: choose another --out")
+        raise InputError(f"{source} would be overwritten by a reduced copy: choose another --out")
     if format in TABLES:
         if target.suffix != TABLES[format]:
             raise InputError(f"a table in {format} is a {TABLES[format]} file, got {str(target)!r}")

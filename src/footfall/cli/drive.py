@@ -1,4 +1,4 @@
-"""``footfall drive``: a footfall controller drives a robot on Go2's interface."""
+"""``footfall drive``: control a robot through Go2's interface, or the generic one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXAMPLES = examples(
 )
 _RATE = 500.0  # [Hz] of the robot's states
 _FAILED = 1
-_LATE = 0.05  # fraction of late ticks from which on the computer is blamed
+_LATE = 0.05  # fraction of late ticks beyond which the computer is reported as too slow
 
 
 @with_model_options
@@ -79,7 +79,7 @@ def command(
     if out is not None and (out.suffix != ".mcap" or not out.parent.is_dir()):
         raise InputError(f"a recording must be an .mcap file in an existing folder, got '{out}'")
     model = _ready(load_robot(robot))
-    spoken = protocol_of(model, protocol)  # before any long work
+    spoken = protocol_of(model, protocol)  # before any slow preparation
     pilot = _pilot(controller, model)
     connection = spoken.connect(model, domain, interface, foot_load)
     say = note if as_json else tell
@@ -122,7 +122,7 @@ def _drive(
             print_json({"ok": False, "preflight": listed})
         return _FAILED
     gc.collect()
-    gc.freeze()  # what is there stays: no tick waits for it to be looked through again
+    gc.freeze()  # existing objects are kept: no tick waits for the garbage collector to scan them again
     with _logbook(out, connection) as logbook, until_signal() as ended, any_key() as key:
         driver = Driver(
             connection=connection,
@@ -203,7 +203,7 @@ def _ready(robot: Robot) -> Robot:
 
 
 def _pilot(name: str, robot: Robot) -> Controller:
-    """A controller by its name or file, behind an estimator where it needs to know how the base moves."""
+    """Return a controller by name or file, behind an estimator if it needs the velocity of the base."""
     from footfall import compiling
     from footfall.control.learned.policy import SUFFIXES, Policy
     from footfall.control.named import COMMAND_CONTROLLERS, LEARNED, SAMPLING, learned, on_command
@@ -219,16 +219,16 @@ def _pilot(name: str, robot: Robot) -> Controller:
         from footfall.sim.sampling import Sampling
         from footfall.sim.sampling_tasks import Walk
 
-        # a plan takes longer than a tick: it is made beside them
+        # a plan takes longer than a tick: it is computed in parallel
         estimated = Estimated(Sampling(Walk(robot=robot), rate=_RATE, background=True))
         estimated.prepare(robot, compiling.compile)
         return estimated
     if Path(name).suffix in SUFFIXES:
         policy = Policy.load(name)
-        policy.start(robot)  # refuses a robot with other joints before anything moves
+        policy.start(robot)  # raises for a robot with other joints before anything moves
         if isinstance(policy, Policy) or "linear_velocity" not in policy.interface.terms:
             return policy
-        estimated = Estimated(policy)  # no sensor measures how fast the base moves
+        estimated = Estimated(policy)  # no sensor measures the velocity of the base
         estimated.prepare(robot, compiling.compile)
         return estimated
     known = ", ".join((*COMMAND_CONTROLLERS, LEARNED, SAMPLING))

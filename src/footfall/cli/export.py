@@ -76,7 +76,7 @@ def command(
     if dtype not in DTYPES:
         raise unknown("number type of the C code", dtype, DTYPES)
     if dtype != DTYPES[0] and (what in FORMATS or written_as != "c"):
-        raise InputError(f"--dtype is for C code: {written_as if what not in FORMATS else what} has a type of its own")
+        raise InputError(f"--dtype is for C code: {written_as if what not in FORMATS else what} has a fixed type")
     _check_options(what, written_as, given)
     model = load_robot(robot)
     files = [write(model, what, out)] if what in FORMATS else _written(model, what, out, written_as, dtype, given)
@@ -88,7 +88,7 @@ def command(
 
 
 def _check_options(what: str, written_as: str, options: dict[str, Given]) -> None:
-    """Refuse what would have no effect: only steps and controllers run, and only they are units."""
+    """Refuse options without effect: only steps and controllers run over time, and only they can be FMI units."""
     from footfall.control.named import NAMES as CONTROLLERS
     from footfall.errors import InputError
     from footfall.export.subjects import LOCOMOTION

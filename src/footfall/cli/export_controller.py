@@ -1,8 +1,8 @@
-"""Locomotion as C99 for a robot's own computer: one function per tick, a memory to start from, and a program around it.
+"""Locomotion as C99 for a robot's computer: one function per tick, an initial memory, and a program around them.
 
-The function has no state of its own and takes no memory from the system: what it remembers and what it works in are
-arrays of its caller. The program reads a line of numbers per tick (q, v, forces at the feet, command) and writes one
-(position, velocity, kp, kd, torque): through a pipe, or in place of a shared memory.
+The function is stateless and allocates nothing: its memory and workspace are arrays of the caller. The program reads a
+line of numbers per tick (q, v, foot forces, command) and writes one (position, velocity, kp, kd, torque), through a
+pipe or as a template for shared memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -25,6 +24,7 @@ from footfall.export.c_structs import calling, structures, words_of
 from footfall.export.subjects import SINGLE
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
+from nptrace.array_types import Float
 from nptrace.codegen.c_source import write_c
 from nptrace.frontend import tree
 
@@ -74,7 +74,7 @@ def write_locomotion(
     name: str = "locomotion",
     dtype: DTypeLike = np.float64,
 ) -> list[Path]:
-    """Write ``name``.h, .c, _test.c and _main.c; the test holds it to our own machine code in a walk."""
+    """Write ``name``.h, .c, _test.c and _main.c; the test compares the C code with native code during a walk."""
     controller = controller or Locomotion()
     simulation = Simulation(
         robot,
@@ -85,7 +85,8 @@ def write_locomotion(
     )
     memory, robot = simulation.state.memory, simulation.robot
     examples = (simulation.q, simulation.v, np.zeros((robot.nf, 3)), np.zeros(6), memory)
-    tick = compiling.compile(arrays_tick, controller.model, *examples, vectorize=False)  # adds up as the C does
+    # sums in the order of the C code
+    tick = compiling.compile(arrays_tick, controller.model, *examples, vectorize=False)
     kept = sum(int(np.size(leaf)) for leaf in tree.flatten(memory)[0])
     arguments = [("q", (robot.nq,)), ("v", (robot.nv,)), ("forces", (robot.nf, 3)), ("command", (6,))]
     outputs = [(key, (robot.nj,)) for key in _OUTPUTS]
@@ -146,7 +147,7 @@ def arrays_tick(
 
 
 def _walked(simulation: Simulation, tick: object, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs and answers of ticks along a walk; every other one solves an MPC."""
+    """Return inputs and results of ticks along a walk; every other one solves an MPC."""
     assert callable(tick)
     rows, answers = [], []
     for k in range(samples):

@@ -1,4 +1,4 @@
-"""``footfall identify``: a robot's motors from its joint encoders, its inertias and friction from a recording."""
+"""``footfall identify``: identify motors from joint encoders, or inertias and friction from a recording."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def command(
     if parameters is not None:
         raise InputError("motors takes no --parameters: inertia does")
     if robot is None:
-        raise InputError("motors needs the robot whose they are: --robot ROBOT")
+        raise InputError("motors needs the robot that was recorded: --robot ROBOT")
     from footfall.analysis.hanging import Encoders
     from footfall.analysis.motor_report import identify_motors
 
@@ -117,7 +117,7 @@ def _from_recording(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Identify inertias or friction of the robot of a recording."""
+    """Identify inertias or friction from a recording of a robot."""
     from footfall._io.whole_file import whole_file
     from footfall.analysis.identification import Identified, identify
     from footfall.errors import InputError
@@ -216,8 +216,8 @@ def _show(found: MotorReport) -> None:
     out.print(text, highlight=False)
     before, after = found.total
     out.print(
-        f"held-out half: {1e3 * before:.1f} mrad rms before, {1e3 * after:.1f} after"
-        f" ({found.found[found.best].method}); in brackets: what this recording does not show",
+        f"validation half: {1e3 * before:.1f} mrad rms before, {1e3 * after:.1f} after"
+        f" ({found.found[found.best].method}); in brackets: not identifiable from this recording",
         highlight=False,
     )
 

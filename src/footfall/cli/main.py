@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-GROUP = "footfall.commands"  # of entry points: modules with NAME, EXAMPLES and ``command``
+GROUP = "footfall.commands"  # group of entry points: modules with NAME, EXAMPLES and ``command``
 _ORDER = (
     "demo", "robots", "verify", "simulate", "compare", "reproduce", "bench", "sweep", "train", "policy", "view",
     "video", "export", "identify", "recover", "convert", "serve", "drive",
@@ -39,14 +39,14 @@ def _add_commands() -> None:
     for name in sorted(known, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)):
         try:
             module = known[name].load()
-            inspect.signature(module.command, eval_str=True)  # as typer reads it, which is later
+            inspect.signature(module.command, eval_str=True)  # when typer reads it, later than here
             app.command(module.NAME, epilog=module.EXAMPLES)(module.command)
-        except Exception as error:  # of a package that somebody else wrote, or half of whose files are there
+        except Exception as error:  # of a third-party or partly installed package
             _reported(f"warning: the command '{name}' cannot be loaded: {type(error).__name__}: {error}", 0)
 
 
 _INTERRUPTED, _TERMINATED = 130, 143
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # of click, which typer carries inside
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # click's error, which typer vendors
 
 
 def _version(requested: bool) -> None:
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit status; errors are one line on standard error."""
-    if sys.stdout is None:  # closed by the shell: >&-
+    """Run one command line and return its exit status; errors print one line on standard error."""
+    if sys.stdout is None:  # standard output closed by the shell: >&-
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     debug = "--debug" in arguments
     common._typed[:] = arguments
@@ -88,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
         return _reported("terminated by SIGTERM", _TERMINATED)
     except _UsageError as error:
         return _usage(error)
-    except BrokenPipeError:  # the reader of a pipe has had enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (FootfallError, OSError) as error:
@@ -101,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message of an error; one of the operating system without its number."""
+    """Return the message of an error, without errno for an operating-system error."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)
@@ -115,7 +115,7 @@ def _usage(error: Exception) -> int:
 
 
 def _reported(text: str, status: int) -> int:
-    """One line on standard error, whatever line breaks an exception's text has."""
+    """Print one line on standard error, whatever line breaks an exception's text has."""
     typer.echo(f"footfall: {printable(' '.join(text.split()))}", err=True)
     return status
 

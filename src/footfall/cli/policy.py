@@ -1,4 +1,4 @@
-"""``footfall policy``: does a policy fit a robot, and how well does it walk."""
+"""``footfall policy``: check whether a policy fits a robot, and evaluate how well it walks."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ _SAMPLES = 4
 def write_policy_c(robot: Robot, file: str, folder: Path, dtype: DTypeLike = np.float64) -> list[Path]:
     """``policy_tick(t, q, v, command, memory)``: position, kp and kd of every joint, and the memory of the next tick.
 
-    ``memory`` is zeros before the first tick; ``command`` is forward, sideways [m/s] and turn [rad/s]. A policy that
-    sees the ground takes its ``heights`` too [m], against the ground on which the trunk would stand as high as it is.
+    ``memory`` is zeros before the first tick; ``command`` is forward, sideways [m/s] and turn [rad/s]. A policy with
+    terrain observations also takes ``heights`` [m], relative to the ground level that its base height implies.
     """
     from footfall.compiling import compile
     from footfall.contact.ground import Plane
@@ -35,7 +35,7 @@ def write_policy_c(robot: Robot, file: str, folder: Path, dtype: DTypeLike = np.
     from nptrace.frontend import tree
 
     policy = Policy.load(file)
-    policy.over(Plane()).start(robot)  # refuses a robot that it cannot drive
+    policy.over(Plane()).start(robot)  # raises for a robot that it cannot control
     scan = policy.drive.scan if isinstance(policy, Policy) else policy.interface.scan
     leaves, rebuild = tree.flatten(policy.first_memory(robot))
     shapes = [np.shape(x) for x in leaves]

@@ -1,4 +1,4 @@
-"""``footfall recover``: a broken recording made whole."""
+"""``footfall recover``: repair a damaged recording."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def command(
 
 
 def _new(action: str | None, file: Path | None, kind: str, as_json: bool) -> None:
-    """Write an example of a robot's table."""
+    """Write an example table for a robot."""
     from footfall._io.whole_file import whole_file
     from footfall.errors import InputError, unknown
     from footfall.robot.files.table import example
@@ -71,7 +71,7 @@ def _new(action: str | None, file: Path | None, kind: str, as_json: bool) -> Non
     if file is None or file.suffix.lower() != ".toml":
         raise InputError("robots new takes the file to write: footfall robots new mydog.toml")
     if file.exists():
-        raise InputError(f"{file} is there already: choose another name")
+        raise InputError(f"{file} already exists: choose another name")
     text = example(kind, file)
     with whole_file(file) as part:
         part.write_text(text, encoding="utf-8")
@@ -83,7 +83,7 @@ def _new(action: str | None, file: Path | None, kind: str, as_json: bool) -> Non
 
 
 def summary(robot: Robot) -> dict[str, Json]:
-    """One entry of the JSON list; ``provenance`` counts the parameters of each status."""
+    """Return one entry of the JSON list; ``provenance`` counts the parameters of each status."""
     from footfall.errors import InputError
     from footfall.robot.model.description import PROVENANCE
 

@@ -91,14 +91,14 @@ def repeated(recording: Path, given: Mapping[str, Given]) -> PlannedRun:
     from footfall.sim.runfile import load_options, options_of, plan
 
     rec = Recording.load(recording)
-    rec.rerun_command()  # says now if it was not made from options
+    rec.rerun_command()  # raises now if the recording was not made from options
     known = {key: value for key, value in rec.meta["options"].items() if key in KEYS and key != "out"}
     options = options_of({**known, **given})
     if options.robot in library.names() or Path(options.robot).exists():
         robot = load_robot(options.robot, **load_options(options))
     elif options.motors is not None:
         raise InputError(f"the robot {options.robot} of {recording} does not exist")
-    else:  # the recording has the robot itself, with the spine that it was given
+    else:  # the recording contains the robot, with the spine that it was given
         robot, options = rec.robot, replace(options, spine=given.get("spine"))
     with noted_warnings():
         run = plan(robot, options, own=own_of(given, robot))

@@ -1,4 +1,4 @@
-"""Ends of loops: Ctrl-C, SIGTERM, or a key."""
+"""Ends of loops: Ctrl-C, SIGTERM or a key press."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RealtimeOption = Annotated[bool, typer.Option("--realtime", help="Request real-t
 
 @contextmanager
 def until_signal() -> Iterator[Callable[[], bool]]:
-    """Yield a function that tells whether Ctrl-C or SIGTERM has come."""
+    """Yield a function that returns whether Ctrl-C or SIGTERM was received."""
     ended = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield ended.is_set
@@ -34,7 +34,7 @@ def until_signal() -> Iterator[Callable[[], bool]]:
 
 @contextlib.contextmanager
 def any_key() -> Iterator[threading.Event]:
-    """Yield an event that the first byte on standard input sets; its end (no terminal) does not."""
+    """Yield an event that the first byte on standard input sets; end of file (no terminal) does not."""
     pressed = threading.Event()
     if sys.stdin is None or sys.stdin.closed:
         yield pressed

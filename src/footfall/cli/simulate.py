@@ -1,4 +1,4 @@
-"""``footfall simulate``: one run, and what came of it."""
+"""``footfall simulate``: simulate one run and print its summary."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXAMPLES = examples(
     "footfall simulate --like walk.mcap --speed 0.2",
 )
 
-_MOST_RESIDUAL = 0.1  # of the energy moved: more, and the numbers of a run mean little
+_MOST_RESIDUAL = 0.1  # fraction of the energy moved: above it, the numbers of a run mean little
 
 
 @with_run_options(*(key for key in KEYS if key != "robot"))
@@ -80,7 +80,7 @@ def _print(result: dict[str, Json]) -> None:
     table = Table(show_header=False)
     for key, value in result.items():
         if value is None and key != "recording":
-            continue  # a run has no commanded speed, or was not stopped
+            continue  # a run without commanded speed, or that was not stopped
         if key == "mean_velocity":
             shown = "{:.3f} m/s forward, {:.3f} m/s left, {:.3f} rad/s".format(*value)
         elif key == "averaged_over":

@@ -135,7 +135,7 @@ def _print(outcome: StudyResult) -> None:
 
 
 def _columns(results: list[dict[str, Json]]) -> list[str]:
-    """Columns worth a place: those that differ between items first."""
+    """Return the columns to show, those that differ between items first."""
     names = list(dict.fromkeys(name for result in results for name in result))
     plain = [n for n in names if not any(isinstance(result.get(n), list) for result in results) and n != "wall_seconds"]
     differing = [n for n in plain if len({str(result.get(n)) for result in results}) > 1]

@@ -1,4 +1,4 @@
-"""``footfall train``: learn to walk, on level or rough ground, to get up, or what a file of terms says."""
+"""``footfall train``: train a policy to walk, on level or rough ground, to stand up, or on the task of a file."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def _write_example(name: str, out: Path | None) -> None:
 
 
 def _stopped(trained: Trained) -> None:
-    """Say where a training that was stopped has left its policy, and how it goes on."""
+    """Print where a stopped training has saved its policy, and how to continue it."""
     from footfall.learn.training import END_WORDS
 
     done = trained.training.curve[-1]
@@ -203,7 +203,7 @@ def _stopped(trained: Trained) -> None:
 
 
 def resume_command(trained: Trained) -> str:
-    """Return the command line that goes on with a training: where it was stopped, or for as long again."""
+    """Return the command line that continues a training: to its end if stopped, otherwise for as long again."""
     words = list(common._typed)
     last = trained.training.curve[-1]
     if trained.ended == "seconds":
@@ -216,7 +216,7 @@ def resume_command(trained: Trained) -> str:
 
 
 def _with_option(words: list[str], name: str, value: str | None) -> list[str]:
-    """Return a command line with another value of an option; without it where the value is None."""
+    """Return a command line with another value of an option, or without the option where the value is None."""
     kept, skip = [], False
     for word in words:
         if skip or word == name:
@@ -244,7 +244,7 @@ def _summarise(trained: Trained) -> None:
 
 
 def _ranges(given: list[str]) -> bool | dict[str, Given]:
-    """Return the ranges of ``--randomise`` by name; True, the task's own, where it names none."""
+    """Return the ranges of ``--randomise`` by name; True, the task's ranges, where only a name is given."""
     from footfall.errors import InputError
 
     ranges: dict[str, Given] = {}

@@ -1,4 +1,4 @@
-"""``footfall video``: a recording as a GIF or an MP4."""
+"""``footfall video``: render a recording as a GIF or an MP4."""
 
 from __future__ import annotations
 

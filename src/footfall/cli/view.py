@@ -1,4 +1,4 @@
-"""``footfall view``: the web page."""
+"""``footfall view``: serve the web page."""
 
 from __future__ import annotations
 

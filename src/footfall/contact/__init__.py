@@ -1,4 +1,4 @@
-"""The ground and the forces it gives."""
+"""Grounds and contact models."""
 
 from footfall.contact import terrain
 from footfall.contact.bodies import body_spheres

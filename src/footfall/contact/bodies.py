@@ -1,13 +1,12 @@
-"""Links that collide: the spheres, capsules and boxes of a robot's links as spheres that may touch the ground.
+"""Collision spheres: spheres, capsules and boxes of a robot's links as spheres that may touch the ground.
 
     ff.Simulation(robot, collisions=True)               # every link
     ff.Simulation(robot, collisions="trunk,knees")      # parts, or links by name ("*_calf")
 
-A sphere is itself, a capsule its two ends, a box its eight corners: on ground that does not curve more than they do,
-nothing else of them touches first. A slender box counts as a capsule, in a leg also one that is half as wide as long.
-Shapes are those of the model file; a robot without one has the boxes of its trunk, and a ball at every joint that a leg
-carries. Of each body only those are kept that reach furthest in some direction. Shanks that are asked for by that name
-also touch between their ends: edges of risers meet them there.
+A capsule becomes its two ends, a box its eight corners: on ground that curves less than they do, these touch first. A
+slender box is treated as a capsule, and in a leg also one that is half as wide as long. Shapes come from the model
+file; a robot without one gets the boxes of its trunk and a ball at every leg joint. For each body only the outermost
+spheres are kept. Shanks selected by name also have spheres between their ends, where they may meet the edges of risers.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import fnmatch
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, unknown
@@ -24,11 +22,13 @@ from footfall.robot.files.draft import Shape
 from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
+from nptrace.array_types import Float
 
-PARTS = ("trunk", "hips", "knees", "shanks")  # what bears no leg alone; a leg's first bodies, those between, its last
-SLACK = 5e-3  # [m] by which what is left of a body may reach less far than all of it
-_THIN = 0.02  # radius of a joint of a robot whose feet are points [m]
-_SLENDER, _SLENDER_LEG = 0.2, 0.5  # of its length: a box not wider than that counts as a capsule
+# the bodies that support more than one leg; a leg's first bodies, those between, its last
+PARTS = ("trunk", "hips", "knees", "shanks")
+SLACK = 5e-3  # [m], tolerance by which the remaining spheres may reach less far than all of them
+_THIN = 0.02  # radius of a joint of a robot with point feet [m]
+_SLENDER, _SLENDER_LEG = 0.2, 0.5  # fraction of its length: a box up to this width is treated as a capsule
 _DIRECTIONS = 400
 
 Ball = tuple[Float[ndarray, "3"], float]  # centre, radius [m]
@@ -41,7 +41,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
         robot: The robot.
         which: True for all links; or part names (``trunk``, ``hips``, ``knees``, ``shanks``) and names of links, which
             may contain ``*``, in a sequence or separated by commas.
-        slack: Spheres are left out if the rest of the link reaches less far by at most this [m].
+        slack: Omit spheres without which the link reaches less far by at most this [m].
 
     Returns:
         Spheres, without those of the feet.
@@ -66,7 +66,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
 
 
 def part_of(robot: Robot, body: int) -> str:
-    """Return which of ``PARTS`` a body is: by its position in the leg that it belongs to."""
+    """Return which of ``PARTS`` a body belongs to, by its position in its leg."""
     tree = robot.tree
     feet = [foot for foot in tree.feet if foot in tree.subtree[body]]
     if len(feet) != 1:
@@ -78,7 +78,7 @@ def part_of(robot: Robot, body: int) -> str:
 
 
 def bodies_of(robot: Robot, which: bool | str | Iterable[str]) -> set[int]:
-    """Return the bodies that are meant."""
+    """Return the selected bodies."""
     tree = robot.tree
     if which is True:
         return set(range(len(tree.bodies)))
@@ -101,7 +101,7 @@ def _names(which: str | Iterable[str]) -> list[str]:
 
 # -- shapes of bodies --------------------------------------------------------------------------------------------------
 def _balls(robot: Robot, body: int) -> list[Ball]:
-    """All balls of a body, in its frame."""
+    """Return all balls of a body, in its frame."""
     shapes, of_trunk, found = file_shapes(robot), part_of(robot, body) == PARTS[0], []
     if not shapes:
         return _own_balls(robot, body, of_trunk)
@@ -114,7 +114,7 @@ def _balls(robot: Robot, body: int) -> list[Ball]:
 
 
 def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
-    """Return balls of a robot without a file: corners of the trunk's boxes; else the joints that a body carries."""
+    """Return balls of a robot without a file: corners of the trunk's boxes, otherwise the joints of a body."""
     tree, found = robot.tree, []
     for link in robot.links:
         at, X_BL = tree.frames[link.name]
@@ -126,7 +126,7 @@ def _own_balls(robot: Robot, body: int, of_trunk: bool) -> list[Ball]:
 
 
 def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
-    """Return the shapes that collide, by link; none of a robot that has no file, or whose file has gone."""
+    """Return the collision shapes by link; none for a robot without a file, or whose file no longer exists."""
     if robot.model_file is None:
         return {}
     from footfall.robot.files.urdf_mjcf import draft_of
@@ -139,7 +139,7 @@ def file_shapes(robot: Robot) -> dict[str, list[Shape]]:
 
 
 def balls_of(shape: Shape, slender: float = _SLENDER) -> list[Ball]:
-    """Return the balls that stand for a shape, in its own frame; none of a mesh that cannot be read."""
+    """Return the balls that represent a shape, in its frame; none for a mesh that cannot be read."""
     size, along = shape.size, np.array([0.0, 0.0, 1.0])
     if shape.kind == "mesh":
         points = points_of(shape)
@@ -162,7 +162,7 @@ def balls_of(shape: Shape, slender: float = _SLENDER) -> list[Ball]:
 
 
 def _of_box(half: Float[ndarray, "3"], slender: float) -> list[Ball]:
-    """The corners of a box about its centre, or of a slender one the ends of a capsule."""
+    """Return the corners of a box about its centre, or the ends of the capsule for a slender one."""
     _, middle, long = np.argsort(half, kind="stable")
     if half[middle] <= slender * half[long]:
         end = np.zeros(3)
@@ -177,7 +177,9 @@ def _feet(robot: Robot, body: int) -> list[Ball]:
 
 
 def _furthest(balls: list[Ball], feet: list[Ball], slack: float) -> list[Ball]:
-    """As few of the balls as reach, together with the feet, as far as all of them in every direction, less a slack."""
+    """Return the fewest balls that, with the feet, reach within a tolerance as far as all of them in every
+    direction.
+    """
     if not balls:
         return []
     k = np.arange(_DIRECTIONS) + 0.5  # a Fibonacci spiral over the sphere
@@ -198,17 +200,19 @@ def _furthest(balls: list[Ball], feet: list[Ball], slack: float) -> list[Ball]:
 # -- shanks that meet edges: balls in a row between the last joint of a leg and its foot ------------------------------
 # On level ground a knee and a foot touch before anything between them. The edge of a riser touches in between: with
 # balls four radii apart, one of 90 degrees comes less than a radius past the line from knee to foot before two of them
-# hold it.
-APART = 4.0  # radii between neighbours, about
-_THIN_SHANK = 0.02  # radius of the shank of a robot whose feet are points [m]
+# support it.
+APART = 4.0  # approximate distance between neighbours, in radii
+_THIN_SHANK = 0.02  # radius of the shank of a robot with point feet [m]
 
 
 def shank_spheres(robot: Robot) -> list[Foot]:
-    """Between knee and foot of every leg, as thick as the foot, about ``APART`` radii apart; at least one."""
+    """Return spheres between knee and foot of every leg, as thick as the foot, about ``APART`` radii apart; at least
+    one.
+    """
     found, tree = [], robot.tree
     length = max((float(np.linalg.norm(p)) for p in tree.foot_positions), default=0.0)
     radius = min((foot.radius for foot in robot.feet), default=_THIN_SHANK) or _THIN
-    count = max(1, round(length / (APART * radius)) - 1)  # alike in all legs
+    count = max(1, round(length / (APART * radius)) - 1)  # the same for all legs
     for foot, body, end in zip(robot.feet, tree.feet, tree.foot_positions):
         name = tree.bodies[body].name
         thick = foot.radius or _THIN_SHANK

@@ -1,9 +1,9 @@
-"""Boxes that stand on a ground: feet, and links that collide, touch their sides, edges and corners.
+"""Boxes that stand on a ground: feet and colliding links touch their sides, edges and corners.
 
     ground = contact.Boxes(contact.Plane(), [contact.Box((0.8, 0.0, 0.1), (0.3, 1.0, 0.2))])
 
-Distances from one box are the true ones outside of it. A sphere has one contact: where a box meets the ground, or
-another box, the corner is filled with a quarter circle, as that of ``Steps`` is.
+The distance from one box is exact outside it. A sphere has one contact: where a box meets the ground or another box,
+the corner is filled with a quarter circle, as in ``Steps``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -20,6 +19,7 @@ from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.contact.pairs import frame_about
 from footfall.errors import InputError
 from nptrace._types import Json, Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9  # [m]
 
@@ -41,7 +41,7 @@ class Box:
             object.__setattr__(self, key, value)
 
     def nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-        """Return (distance, negative inside; direction out of the box)."""
+        """Return (signed distance, outward direction) from the box."""
         c, s = np.cos(self.yaw), np.sin(self.yaw)
         R = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
         distance, side = from_box(0.5 * self.size, R.T @ (p_W - self.center))
@@ -49,12 +49,12 @@ class Box:
 
 
 def from_box(half: Float[ndarray, "3"], x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-    """Return (distance of a point from a box about the origin, negative inside; direction out), in the box's axes."""
+    """Return (signed distance of a point from a box about the origin, outward direction), in the box's axes."""
     over = np.abs(x) - half
     out = np.maximum(over, 0.0)
     away = np.sqrt(out @ out + _TINY * _TINY)
     most = np.maximum(np.maximum(over[0], over[1]), over[2])
-    first, second = over[0] >= most, over[1] >= most  # the nearest side from within
+    first, second = over[0] >= most, over[1] >= most  # the nearest side, from inside
     inner = np.stack(
         [np.where(first, 1.0, 0.0), np.where(~first & second, 1.0, 0.0), np.where(first | second, 0.0, 1.0)]
     )
@@ -84,7 +84,7 @@ class Boxes(Ground):
         object.__setattr__(self, "fillet", fillet)
 
     def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Float[ndarray, "3"]]:
-        """Return (distance, a vector out, of any length): the rounded union of all surfaces, one after the other."""
+        """Return (distance, outward vector of any length) from the rounded union of all surfaces, added one by one."""
         distance, way = self.ground.distance(p_W), self.ground.frame(p_W)[:, 2]
         for box in self.boxes:
             other, out = box.nearest(p_W)

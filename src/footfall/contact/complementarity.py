@@ -2,11 +2,11 @@
 
     M v⁺ = M v + dt (Sᵀτ - c - g) + Jᵀ λ,     A λ + V_0 = V
 
-with λ and V under Signorini's and Coulomb's laws (``coulomb``), solved in impulses, so that a landing foot needs no
-small step. Joint feedback and damping are implicit, in M, as with compliant contact. Two solvers stand beside each
-other: the paper's least-squares form (``least_squares``), which falls back on the second where it does not arrive, and
-one that meets every contact's cone in turn (``cone_solver``). Both start from the impulses of the step before. Where
-many contacts hold a body more than once, a third goes on from there (``newton``).
+with λ and V subject to Signorini's and Coulomb's laws (``coulomb``), solved in impulses, so that a landing foot needs
+no small step. Joint feedback and damping are implicit, in M, as with compliant contact. There are two solvers: the
+paper's least-squares form (``least_squares``), which falls back on the second where it does not converge, and one that
+satisfies the cone of one contact after the other (``cone_solver``). Both are warm-started from the previous step. Where
+redundant contacts support a body, a third continues from there (``newton``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,13 +33,14 @@ from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "least_squares", "cone")
-_FEW = 6  # contacts: beyond, the dense system of least squares costs more than sweeps over the contacts
-_MANY = 10  # contacts: beyond, Newton's dense system would cost more to compile than all the rest of a robot
-_ROUNDS = 4  # of least squares and sweeps
-_ITERATIONS = 90  # at most, of Newton's method for all contacts at once
-_STOP = 0.01  # of the tolerance: a solver goes on until an iteration changes velocities by less
+_FEW = 6  # contacts: beyond this number, the dense least-squares system costs more than sweeps over the contacts
+_MANY = 10  # contacts: beyond this number, Newton's dense system would take longer to compile than the rest of a robot
+_ROUNDS = 4  # rounds of least squares and sweeps
+_ITERATIONS = 90  # maximum iterations of Newton's method for all contacts at once
+_STOP = 0.01  # fraction of the tolerance: a solver continues until an iteration changes velocities by less
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,10 @@ class Complementarity(ContactModel):
     restitution: float = 0.0
     method: str = "auto"
     tolerance: float = 1e-8  # [m/s]
-    sweeps: int = 200  # at most, of the cone solver
-    iterations: int = 30  # at most, of the least-squares solver
+    sweeps: int = 200  # maximum sweeps of the cone solver
+    iterations: int = 30  # maximum iterations of the least-squares solver
     slowest_bounce: float = 0.05  # [m/s]
-    implicit: bool = True  # joint feedback at the end of the step
+    implicit: bool = True  # joint feedback is evaluated at the end of the step
     hard: ClassVar[bool] = True
     missed: ClassVar[str] = "the contact solver did not reach its tolerance; contact_residual says by how much"
 
@@ -76,7 +76,9 @@ class Complementarity(ContactModel):
                 raise InputError(f"{key} of complementarity contact must be at least 1, got {getattr(self, key)}")
 
     def start(self, spheres: Sequence[Sphere]) -> Memory:
-        """Impulses [N s] and slip coefficients to start from; of the last step: residuals and iterations; misses."""
+        """Return impulses [N s] and slip coefficients to start from, residuals and iterations of the last step, and
+        misses.
+        """
         return {
             "impulse": np.zeros((len(spheres), 3)),
             "slip": np.zeros(len(spheres)),
@@ -87,7 +89,9 @@ class Complementarity(ContactModel):
         }
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        """Residuals (Signorini, cone, maximum dissipation) [m/s], work of the solvers, steps that missed so far."""
+        """Return residuals (Signorini, cone, maximum dissipation) [m/s], iterations of the solvers, and misses so
+        far.
+        """
         kept = ("residual", "iterations", "sweeps", "misses")
         return {f"contact_{key}": memory[key] for key in kept}
 
@@ -106,7 +110,7 @@ class Complementarity(ContactModel):
         space = contact_space(robot, M, force, points, v, dt, loops)
         floor = -np.maximum(space.gap, 0.0) / dt
         guess = _Found(memory["impulse"].reshape(-1), memory["slip"], np.zeros(3), 0.0, 0.0)
-        if type(self.restitution) in (int, float) and self.restitution == 0.0:  # a traced one passes for a float
+        if type(self.restitution) in (int, float) and self.restitution == 0.0:  # a traced number passes for a float
             found = self._solve(
                 ContactProblem(space.A, space.V_free, floor, space.friction), guess.impulses, guess.slips
             )
@@ -127,7 +131,9 @@ class Complementarity(ContactModel):
         return a, [point.R_BC @ forces[3 * k : 3 * k + 3] for k, point in enumerate(points)], after
 
     def _bounce(self, space: ContactSpace, floor: Float[ndarray, "ns"], guess: _Found) -> tuple[_Found, ndarray]:
-        """(what solving twice found, impulses): once to stop, once with the floor of the bounce."""
+        """Return (results of the two solves, impulses): one solve to stop, one with the velocity bound of the
+        bounce.
+        """
 
         def once(iteration: float, carry: tuple[ndarray, ndarray, _Found]) -> tuple[ndarray, ndarray, _Found]:
             least, stopping, before = carry
@@ -151,9 +157,10 @@ class Complementarity(ContactModel):
         return found, without_gain(space.A, space.V_before + space.V_free, stopping, found.impulses)
 
     def _solve(self, problem: ContactProblem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> _Found:
-        """By rounds, of which the first is nearly always enough: least squares, then sweeps where it did not arrive.
+        """Solve in stages, the first of which nearly always suffices: least squares, then sweeps where it did not
+        converge.
 
-        Of many contacts sweeps first, then all contacts together.
+        With many contacts: sweeps first, then all contacts together.
         """
         stop = _STOP * self.tolerance
         squares = self.method == "least_squares" or (self.method == "auto" and problem.contacts <= _FEW)
@@ -174,7 +181,7 @@ class Complementarity(ContactModel):
             left = residuals(problem, guess)
             if together:
                 guess, sliding, left, iterations = self._together(problem, guess, sliding, left, iteration)
-            done = np.max(before.residuals) <= self.tolerance  # left alone, while others that share lanes go on
+            done = np.max(before.residuals) <= self.tolerance  # frozen, while other robots in the same lanes continue
             return _Found(
                 select(done, before.impulses, guess),
                 select(done, before.slips, sliding),
@@ -194,10 +201,11 @@ class Complementarity(ContactModel):
     def _together(
         self, problem: ContactProblem, impulses: ndarray, slips: ndarray, left: ndarray, iteration: float
     ) -> tuple[ndarray, ndarray, ndarray, float]:
-        """(impulses, slips, residuals, iterations made) by Newton's method, where sweeps left more than is promised.
+        """Return (impulses, slips, residuals, iterations) of Newton's method, where sweeps left more than the
+        tolerance.
 
-        From what the sweeps found; the second time from nothing, the next two with more damping: where one way goes
-        round in a circle another does not.
+        The first attempt starts from the result of the sweeps, the second from zero, the next two with more damping:
+        where one attempt cycles, another converges.
         """
         worst = np.max(left)
         unsolved = select(worst <= self.tolerance, 0.0, worst)
@@ -207,7 +215,7 @@ class Complementarity(ContactModel):
             problem, guess, sliding, _ITERATIONS, 0.1 * self.tolerance, unsolved, least
         )
         after = residuals(problem, found)
-        better = (np.max(after) < worst) & (unsolved > 0.0)  # not better where it is not a number
+        better = (np.max(after) < worst) & (unsolved > 0.0)  # false for NaN
         return select(better, found, impulses), select(better, found_slips, slips), select(better, after, left), made
 
 

@@ -3,8 +3,8 @@
     f_n = max(0, K d^e + c(d) s),   c(d) = c_max smoothstep(d / w),   f_t = -μ(|u|) f_n u / |u|
 
 d is the depth, s the closing speed, u the slip of the contact point. Errata: K |δ|^e (a negative base has no power),
-friction opposes slip, the friction region is round unless ``friction="per_axis"`` asks for the square of eq. (38).
-Table I prints K in N/m, which three units may mean: see ``Compliant.as_printed``.
+friction opposes slip, the friction region is round unless ``friction="per_axis"`` selects the square of eq. (38). Table
+I prints K in N/m, which can be read in three ways: see ``Compliant.as_printed``.
 
 Explicit steps need dt near 2e-7 s. The default is *linearly implicit* (``force_law``): the normal force is taken at the
 depth and speed at the end of the step, f_n⁺ = K d^e - (c + dt K_z) v_n⁺ with K_z = dK d^e/dd, and friction on the cone
@@ -57,13 +57,14 @@ class Compliant(StickSlip):
 
     @staticmethod
     def per_millimetre(stiffness: float = 1e4, exponent: float = 2.2, **others: float) -> Compliant:
-        """Return the model with its stiffness in N/mm^exponent."""
+        """Return the model with its stiffness given in N/mm^exponent."""
         return Compliant(stiffness=stiffness * 1e3**exponent, exponent=exponent, **others)  # type: ignore[arg-type]
 
     def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
         """Return (K d^e, c + dt K_z)."""
         hard = self.stiffness * depth ** (self.exponent - 1.0)
-        if not (type(self.exponent) is float and self.exponent > 1.0):  # 0 to the 0 is 1: a spring is stiff from 0 on
+        # 0**0 is 1: a linear spring is stiff from a depth of zero
+        if not (type(self.exponent) is float and self.exponent > 1.0):
             hard = np.where(depth > 0.0, hard, 0.0)
         ramped = np.minimum(depth / self.ramp, 1.0)
         c = ramped * ramped * (3.0 * self.damping - 2.0 * self.damping * ramped)

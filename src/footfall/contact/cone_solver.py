@@ -1,6 +1,7 @@
-"""Contact impulses by block Gauss-Seidel: every contact in turn meets the exact friction cone, the others held.
+"""Contact impulses by block Gauss-Seidel: each contact in turn satisfies the exact friction cone, with the others
+fixed.
 
-One contact alone is a problem in one number. Sliding with V_T = -α λ_T and V_N = 0 gives
+A single contact is a problem in one unknown. Sliding with V_T = -α λ_T and V_N = 0 gives
 
     (Ã + α 1) λ_T = -b̃,   λ_N = -(b_N + a · λ_T) / a_N,     Ã = A_TT - a aᵀ / a_N,  b̃ = b_T - a b_N / a_N
 
@@ -13,20 +14,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, largest, length
 from nptrace import select
+from nptrace.array_types import Float
 
-_PROXIMAL = 1e-9  # of the block's trace: keeps a contact that cannot move from dividing by zero; leaves solutions alone
+# fraction of the block's trace: prevents division by zero for a contact that cannot move; does not change solutions
+_PROXIMAL = 1e-9
 _NEWTON_STEPS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Block:
-    """One contact's 3 x 3 block of A, less what the normal takes from the tangents."""
+    """The 3 x 3 block of A of one contact, with the effect of the normal on the tangents eliminated."""
 
     t_00: float  # Ã
     t_01: float
@@ -45,11 +47,11 @@ def solve_by_contact(
     tolerance: float,
     unsolved: float = np.inf,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float]:
-    """(impulses, slip coefficients α [1/kg], sweeps made), from a guess; ends once no velocity moves by ``tolerance``.
+    """Return (impulses, slip coefficients α [1/kg], sweeps), iterated until no velocity changes by ``tolerance``.
 
-    ``unsolved`` says how good the guess is [m/s]: at or below the tolerance it is returned as it is.
+    ``unsolved`` is the residual of the guess [m/s]: at or below the tolerance, the guess is returned unchanged.
 
-    What it returns lies in the cone, converged or not.
+    The result lies in the cone, converged or not.
     """
     blocks = [_block(problem, k) for k in range(problem.contacts)]
     V_free = problem.V_free - problem.floors
@@ -70,7 +72,7 @@ def solve_by_contact(
             slips.append(alpha)
         after = np.stack(now)
         moved = largest([scale[i] * np.abs(after[i] - before[i]) for i in range(len(now))])
-        done = change <= tolerance  # left alone, while others that share a processor's lanes go on
+        done = change <= tolerance  # frozen, while other robots in the same lanes continue
         return (
             select(done, before, after),
             select(done, alphas, np.stack(slips)),
@@ -102,12 +104,12 @@ def _block(problem: ContactProblem, k: int) -> _Block:
 
 
 def _own(problem: ContactProblem, block: _Block, i: int, r: int, c: int) -> float:
-    """The contact's own part of A."""
+    """Return the contact's diagonal block of A."""
     return problem.A[i + r, i + c] + (block.proximal if r == c else 0.0)
 
 
 def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tuple[float, float, float, float]:
-    """(λ_T twice, λ_N, α) of one contact whose velocity is b without it."""
+    """Return (λ_T twice, λ_N, α) of one contact whose velocity without it is b."""
     pressed = -block.reciprocal * b[2]
     c_0, c_1 = b[0] - block.k_0 * b[2], b[1] - block.k_1 * b[2]
     for _ in range(_NEWTON_STEPS):
@@ -116,7 +118,7 @@ def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tupl
     normal = pressed - block.k_0 * x_0 - block.k_1 * x_1
     share = _share(mu, normal, x_0, x_1)
     x_0, x_1 = share * x_0, share * x_1
-    normal = np.maximum(pressed - block.k_0 * x_0 - block.k_1 * x_1, 0.0)  # V_N = 0 with the friction that there is
+    normal = np.maximum(pressed - block.k_0 * x_0 - block.k_1 * x_1, 0.0)  # V_N = 0 with the present friction
     share = _share(mu, normal, x_0, x_1)
     open = b[2] >= 0.0
     return (
@@ -128,7 +130,7 @@ def _one_contact(block: _Block, b: list[float], mu: float, alpha: float) -> tupl
 
 
 def _newton(block: _Block, c_0: float, c_1: float, pressed: float, mu: float, alpha: float) -> float:
-    """One Newton step towards μ λ_N / |λ_T| = 1; where that has no slope, a leap outwards."""
+    """Take one Newton step towards μ λ_N / |λ_T| = 1, or a leap outwards where that has no derivative."""
     x_0, x_1 = _tangential(block, alpha, -c_0, -c_1)
     s_0, s_1 = _tangential(block, alpha, -x_0, -x_1)  # dλ_T / dα
     normal = pressed - block.k_0 * x_0 - block.k_1 * x_1
@@ -141,12 +143,12 @@ def _newton(block: _Block, c_0: float, c_1: float, pressed: float, mu: float, al
 
 
 def _tangential(block: _Block, alpha: float, y_0: float, y_1: float) -> tuple[float, float]:
-    """(Ã + α 1)⁻¹ y."""
+    """Return (Ã + α 1)⁻¹ y."""
     g_0, g_1 = block.t_00 + alpha, block.t_11 + alpha
     reciprocal = 1.0 / (g_0 * g_1 - block.t_01 * block.t_01)
     return reciprocal * (g_1 * y_0 - block.t_01 * y_1), reciprocal * (g_0 * y_1 - block.t_01 * y_0)
 
 
 def _share(mu: float, normal: float, x_0: float, x_1: float) -> float:
-    """How much of a tangential impulse fits into the cone."""
+    """Return the fraction of a tangential impulse that fits into the cone."""
     return np.minimum(1.0, mu * np.maximum(normal, 0.0) / (length(x_0, x_1) + _TINY))

@@ -1,10 +1,10 @@
-"""Laws of contact between impulses λ and velocities V, Signorini's and Coulomb's: eqs. (31)-(33) of Adak et al.
+"""Signorini's and Coulomb's laws between contact impulses λ and velocities V: eqs. (31)-(33) of Adak et al.
 
     λ_N >= 0,  V_N >= floor,  λ_N (V_N - floor) = 0,    |λ_T| <= μ λ_N,  λ_T opposes V_T with all of μ λ_N if it slips
 
-``floor`` is 0 for a foot on the ground. Over a gap it is -gap / dt, so that a foot comes down as far as the ground and
-no farther; under ground it is 0, which stops the foot where it is. Such impulses take energy or leave it: at the end of
-a step λ_N V_N is 0, and -λ_N gap / dt over a gap.
+``floor`` is 0 for a foot on the ground. Over a gap it is -gap / dt, so that a foot comes down to the ground and no
+farther; below ground it is 0, which stops the foot where it is. Such impulses never add energy: at the end of a step
+λ_N V_N is 0, and -λ_N gap / dt over a gap.
 
 Impulses are compared with velocities through a scale of 1/kg, the diagonal of A. Eqs. (35)-(37) compare them as they
 are, A - I; with the scale D it is A D⁻¹ - I, which has the same solutions and is better conditioned. Both tangents
@@ -16,15 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
-_TINY = 1e-30  # keeps 0 / 0 out of the direction of no slip; below anything that counts
+from nptrace.array_types import Float
+
+_TINY = 1e-30  # avoids 0 / 0 in the direction of zero slip; negligible otherwise
 
 
 @dataclass(frozen=True)
 class ContactProblem:
-    """A λ + V_0 = V with the laws above; contact k owns rows 3 k to 3 k + 2, its normal last."""
+    """A λ + V_0 = V with the laws above; contact k has rows 3 k to 3 k + 2, its normal last."""
 
     A: Float[ndarray, "nc nc"]  # [1/kg]
     V_free: Float[ndarray, "nc"]  # V_0 [m/s]
@@ -37,7 +38,7 @@ class ContactProblem:
 
     @property
     def scale(self) -> Float[ndarray, "nc"]:
-        """D: one number a contact for the tangents, one for the normal [1/kg]."""
+        """Return the diagonal scale D: per contact, one number for the tangents and one for the normal [1/kg]."""
         return np.stack([d for k in range(self.contacts) for d in self._scales(k)])
 
     def _scales(self, k: int) -> tuple[float, float, float]:
@@ -46,7 +47,7 @@ class ContactProblem:
         return tangent, tangent, A[i + 2, i + 2]
 
     def velocities(self, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
-        """Return V, from which the floor is taken off: the normal part is then 0 or more."""
+        """Return V with ``floor`` subtracted: its normal component is then 0 or more."""
         return self.V_free + self.A @ impulses - self.floors
 
     @property
@@ -55,7 +56,7 @@ class ContactProblem:
 
 
 def residuals(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "3"]:
-    """How far impulses miss the laws, worst contact, all as velocities [m/s]: Signorini, cone, maximum dissipation.
+    """Return the largest violations of the laws, as velocities [m/s]: Signorini, cone, maximum dissipation.
 
     Signorini: |min(V_N, λ_N)|. Cone: the part of λ_T beyond μ λ_N. Maximum dissipation: the distance of λ_T from what
     opposes the slip, -λ_T being the point of the disc μ λ_N nearest to V_T - λ_T. Impulses are scaled by D.

@@ -1,7 +1,8 @@
-"""A course of slopes, steps, stairs, gaps and stepping stones along x, from a few numbers, each of which may be free.
+"""A course of slopes, steps, stairs, gaps and stepping stones along x, defined by a few numbers, each of which may be
+free.
 
-Thousands of robots walk on courses of their own with it, on lanes and on a GPU: no table is read but one of noise that
-all share. Treads and risers are those of ``steps.Steps``, with its true distances.
+With it, thousands of robots each walk on a different course, in lanes and on a GPU: the only table is one of noise,
+which all share. Treads and risers are those of ``steps.Steps``, with its true distances.
 """
 
 from __future__ import annotations
@@ -9,27 +10,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, known
 from footfall.contact.ground import checked_friction
-from footfall.contact.steps import Treads
+from footfall.contact.steps import NARROWEST, Treads
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-STEPS = 40  # of stairs, then a landing
-_NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, over and over again
+STEPS = 40  # steps of a flight of stairs, followed by a landing
+_NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, repeated
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Course(Treads):
-    """Level treads ``tread`` [m] deep from ``start`` [m] on, all turned by ``slope`` [rad] about y: uphill is positive.
+    """Level treads ``tread`` [m] deep from ``start`` [m] on, all rotated by ``slope`` [rad] about y: uphill is
+    positive.
 
-    rise: of every second tread [m], negative goes down. bumps: treads are so much higher or lower [m], ``phase`` says
-    how. gap: width [m] of a trench behind every tread, across the whole way, ``deep`` [m] below it: treads that are
-    short are stepping stones.
+    rise: height of every second tread [m], negative downwards. bumps: treads differ in height by up to this much [m],
+    in a pattern set by ``phase``. gap: width [m] of a trench behind every tread, across the whole course and ``deep``
+    [m] below it: short treads become stepping stones.
     """
 
     slope: float = 0.0
@@ -50,7 +52,7 @@ class Course(Treads):
             "bumps": (0.0, 0.3),
             "gap": (0.0, 2.0),
             "deep": (0.0, 2.0),
-            "tread": (0.04, 2.0),
+            "tread": (NARROWEST, 2.0),
             "phase": (0.0, 64.0),
             "start": (-1e3, 1e3),
             "fillet": (0.0, 0.01),
@@ -63,7 +65,7 @@ class Course(Treads):
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
     def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """As of ``Treads``; a trench is half a number after the tread before it."""
+        """See ``Treads``; a trench has half a number more than the tread before it."""
         pitch = self.tread + self.gap
         u = (x - self.start) / pitch
         k = np.floor(u)
@@ -74,16 +76,26 @@ class Course(Treads):
         fraction = np.where(inside, along - self.tread, along) / size
         return k + np.where(inside, 0.5, 0.0), fraction, size, np.where(trenched, 0.5, 1.0)
 
-    def _depths(self) -> tuple[Scalar, ...]:
-        gap = self.gap
-        return (self.tread,) if issubclass(type(gap), float) and gap == 0.0 else (self.tread, gap)
+    def _treads_within(self, radius: float) -> int:
+        """See ``Treads``. Consecutive numbers are a tread and a trench, which may be narrower than the radius.
+
+        Feet that are no wider than the narrowest tread meet the far side of a trench whose width is free, and less than
+        their radius, when they are over it.
+        """
+        tread = self.tread if known(self.tread) else NARROWEST
+        if known(self.gap) and self.gap == 0.0:
+            return super()._treads_within(radius)
+        if not known(self.gap):
+            return 1 if radius <= tread else 2 * int(np.ceil(radius / tread))
+        pairs, rest = divmod(radius, tread + self.gap)
+        return max(1, 2 * int(pairs) + (0 if rest <= 0.0 else 1 if rest <= min(tread, self.gap) else 2))
 
     def _depth(self, i: Scalar) -> Scalar:
         trenched = (self.gap > 0.0) & (i - np.floor(i + 0.25) > 0.25)
         return np.where(trenched, self.gap, self.tread)
 
     def level(self, i: Scalar) -> Scalar:
-        """Return height of tread i before it is turned [m]; those before the first are level."""
+        """Return the height of tread i before rotation [m]; treads before the first are level."""
         k = np.floor(i + 0.25)
         on = np.where(k >= 0.0, 1.0, 0.0)
         climbed = self.rise * np.clip(np.floor(0.5 * k) + 1.0, 0.0, STEPS)
@@ -92,7 +104,7 @@ class Course(Treads):
         return climbed + on * (self.bumps * noise - np.where(i - k > 0.25, self.deep, 0.0))
 
     def _into(self, p_W: Float[ndarray, "3"]) -> tuple[Scalar, Scalar, Float[ndarray, "3"]]:
-        """(cosine, sine of the slope, the point in axes that are turned with it)."""
+        """Return (cosine and sine of the slope, the point in rotated axes)."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return c, s, np.stack([c * p_W[0] + s * p_W[2], p_W[1], c * p_W[2] - s * p_W[0]])
 
@@ -105,7 +117,7 @@ class Course(Treads):
         return R @ super().frame(p)
 
     def height(self, x: Scalar) -> Scalar:
-        """Return the height of the course [m]; on a slope with steps that of the tread, not of a riser beside it."""
+        """Return the height of the course [m]; on a slope with steps, that of the tread, not of an adjacent riser."""
         c, s = np.cos(self.slope), np.sin(self.slope)
         return (s * x + self.level(self._tread_at(x / c)[0])) / c
 

@@ -1,10 +1,10 @@
-"""The robot as its contacts feel it: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. 2021.
+"""Contact-space dynamics: A λ + V_0 = V, eqs. (28)-(30) of Adak et al. 2021.
 
 A = J M⁻¹ Jᵀ is the Delassus matrix, the inverse inertia at the contact points; λ are impulses, V velocities at the end
-of the step, V_0 those without contact. Erratum: the seed counts a full wrench at every foot, 24 rows for 20 degrees of
+of the step, V_0 those without contact. Erratum: the paper counts a full wrench at every foot, 24 rows for 20 degrees of
 freedom, which makes A singular; a point contact has three rows, 12 for four feet.
 
-With M = Lᵀ D L (``dynamics.factor``) one half of the solution serves three ends: Y = L⁻ᵀ Jᵀ and y = L⁻ᵀ force give
+With M = Lᵀ D L (``dynamics.factor``) half of the solve is used three times: Y = L⁻ᵀ Jᵀ and y = L⁻ᵀ force give
 A = Yᵀ D⁻¹ Y, V_0 = J v + dt Yᵀ D⁻¹ y and, once λ is known, a = L⁻¹ D⁻¹ (y + Y λ / dt).
 """
 
@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
@@ -22,6 +21,7 @@ from footfall.dynamics.closed_loops import LoopConstraint, closed_halves
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class ContactSpace:
 
     A: Float[ndarray, "nc nc"]  # [1/kg]
     V_before: Float[ndarray, "nc"]  # at the beginning of the step [m/s]
-    V_free: Float[ndarray, "nc"]  # V_0: at its end, if nothing touched
+    V_free: Float[ndarray, "nc"]  # V_0: at its end, without contact
     gap: Float[ndarray, "ns"]  # distance of every sphere from the ground [m]
     friction: Float[ndarray, "ns"]
     _L: Float[ndarray, "nv nv"]
@@ -52,7 +52,7 @@ def contact_space(
     dt: float,
     loops: LoopConstraint | None = None,
 ) -> ContactSpace:
-    """Eqs. (28)-(30) for a robot under ``force`` and has velocity v; its loops stay closed."""
+    """Return eqs. (28)-(30) for a robot under ``force`` with velocity v; its loops stay closed."""
     if not points:
         raise InputError(
             f"hard contact needs a contact sphere, and robot '{robot.name}' has no feet: give it feet=[...] or"
@@ -81,7 +81,7 @@ def contact_space(
 
 
 def _symmetric_product(Y: ndarray, WY: ndarray) -> ndarray:
-    """Yᵀ WY, of which only the lower triangle is computed."""
+    """Return Yᵀ WY, computing only the lower triangle."""
     n = Y.shape[1]
     A = np.zeros((n, n))
     for i in range(n):

@@ -1,26 +1,26 @@
-"""Where an edge of a box, or a rod, lies across another box: as a plank lies on a trestle.
+"""Contact of an edge of a box, or a rod, across another box, as of a plank on a trestle.
 
-Corners do not see this: no corner of the one is over the other. The edge is a segment that touches within a radius. It
-is followed through the slabs of the box (Ericson, Real-Time Collision Detection, 5.3.3): where it comes over the face
-that it is nearest to, and where it leaves it, are the two points that bear it. Where edges cross with no face between
-them the two are one, and the nearest to the box.
+Corners cannot detect this: no corner of one is over the other. The edge is a segment that touches within a radius. It
+is clipped to the slabs of the box (Ericson, Real-Time Collision Detection, 5.3.3): the points where it enters and
+leaves the nearest face support it. Where edges cross with no face between them, the two points coincide at the point
+nearest to the box.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9
-_STEEP = 10.0  # one over the slope from which an edge is borne by the side of a face and no more by the face
-_AWAY = 2.0  # radii by which an end of an edge is raised: there a corner touches
+_STEEP = 10.0  # inverse of the slope from which an edge is supported by the side of a face and no longer by the face
+_AWAY = 2.0  # radii by which an end of an edge is raised: a corner touches there
 
 
 def edge_directions(half: Float[ndarray, "3"], count: int = 1) -> list[int]:
-    """Return the longest axes of a box along which it has edges; of a rod there is one."""
+    """Return the longest axes of a box along which it has edges; a rod has one."""
     order = [int(k) for k in np.argsort(-half, kind="stable")]
     return [k for k in order[:count] if half[k] > 0.0]
 
@@ -28,7 +28,7 @@ def edge_directions(half: Float[ndarray, "3"], count: int = 1) -> list[int]:
 def facing_edge(
     half: Float[ndarray, "3"], along: int, which: int, toward: Float[ndarray, "3"]
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
-    """The ends of one of the two edges, along an axis, of the side that faces a point: all in the box's own axes."""
+    """Return the ends of one of the two edges along an axis on the side facing a point, in the box's axes."""
     v, w = (along + 1) % 3, (along + 2) % 3
     sides = [np.where(toward[k] < 0.0, -half[k], half[k]) for k in (v, w)]
     faces_w = np.abs(toward[w]) - half[w] >= np.abs(toward[v]) - half[v]
@@ -44,9 +44,10 @@ def facing_edge(
 def bearing_point(
     half: Float[ndarray, "3"], reach: float, radius: float, a: Float[ndarray, "3"], b: Float[ndarray, "3"], last: bool
 ) -> Operand:
-    """Where on the segment a-b, from 0 to 1, a box about the origin bears it: the first such point, or the ``last``.
+    """Return where on the segment a-b, from 0 to 1, a box about the origin supports it: the first point, or the
+    ``last``.
 
-    ``reach``: the distance at which they touch; ``radius`` of the segment, by which the point is within the face.
+    ``reach``: the distance at which they touch; ``radius`` of the segment, by which the point must lie inside the face.
     """
     return _last(half, reach, radius, a, b) if last else 1.0 - _last(half, reach, radius, b, a)
 
@@ -63,11 +64,11 @@ def _last(
     x = a + near * d
     over = np.abs(x) - half
     most = np.maximum(np.maximum(over[0], over[1]), over[2])
-    normal = over >= most  # of the face that it is nearest to, across which there is no need to be within it
+    normal = over >= most  # axis of the nearest face, along which the point need not lie inside the box
     span = np.where(normal, wide, within * width)
     low, high = _common(middle - span, middle + span)
-    leaves = np.where((middle + span <= high) & ~normal, 1.0, 0.0)  # the side of the face over which it goes
-    # edges that cross beside the face: nearest to the line in which the two nearest sides meet
+    leaves = np.where((middle + span <= high) & ~normal, 1.0, 0.0)  # the side of the face that it crosses
+    # edges that cross beside the face: nearest to the line where the two nearest sides meet
     least = np.minimum(np.minimum(over[0], over[1]), over[2])
     way = np.where(over > least, np.where(x < 0.0, -d, d), 0.0)
     crossed = near - (over @ way) / (way @ way + _TINY * _TINY)
@@ -84,7 +85,9 @@ def _downward(
     leaves: Float[ndarray, "3"],
     normal: ndarray,
 ) -> Scalar:
-    """How much further an edge that goes down over the side of a face is nearest to that side; little if it is flat."""
+    """Return how much further an edge that slopes down over the side of a face is nearest to that side; little if
+    flat.
+    """
     aside = leaves @ (d * d)
     to_side = (leaves @ ((half - within) * np.abs(d))) / (aside + _TINY * _TINY)
     x = a + (high + to_side) * d
@@ -95,13 +98,13 @@ def _downward(
 
 
 def raised(t: float, length: float, radius: float) -> float:
-    """Return how far an edge's point is lifted near its ends [m], where its corners touch."""
+    """Return how far an edge's point is raised near its ends [m], where its corners touch."""
     near = np.minimum(t, 1.0 - t) * (length / radius)
     return _AWAY * radius * (1.0 - np.minimum(near, 1.0))
 
 
 def _common(first: Float[ndarray, "3"], last: Float[ndarray, "3"]) -> tuple[Scalar, Scalar]:
-    """Return the intersection of intervals on three axes with that from 0 to 1."""
+    """Return the intersection of intervals on three axes with [0, 1]."""
     low = np.maximum(np.maximum(first[0], first[1]), np.maximum(first[2], 0.0))
     high = np.minimum(np.minimum(last[0], last[1]), np.minimum(last[2], 1.0))
     return low, high

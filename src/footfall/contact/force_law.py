@@ -1,12 +1,12 @@
-"""Contact forces of depth and velocity, taken at the end of the step: the base class of user-defined models.
+"""Contact forces from depth and velocity, evaluated at the end of the step: the base class of user-defined models.
 
 A model is linearised about the start of the step, f⁺ = f - D (v⁺ - v), so that
 
     (M + dt JᵀDJ) a = F + Jᵀ f
 
-and the branch sparsity of M survives. What is not linear about contact is a choice: a sphere pulls or pushes, sticks or
-slides. The choice is guessed, the step is solved, and it is solved again while the solution contradicts it; ``modes``
-holds the choice, and ``sim.equations_of_motion`` iterates.
+and the branch sparsity of M survives. The nonlinearity of contact is a choice of modes: a sphere is in contact or free,
+sticks or slides. The modes are guessed and the step is solved, again and again while the solution contradicts them;
+``sim.equations_of_motion`` iterates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,19 +33,20 @@ from footfall.dynamics.factor import (
 )
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 Modes = dict[str, PyTree]
-FREEZE_AFTER = 4.0  # iterations after which modes are only tightened, so that they come to an end
+FREEZE_AFTER = 4.0  # iterations after which modes are only tightened, so that the iteration ends
 
 
 @dataclass(frozen=True)
 class LinearisedForce:
     """One sphere's force at the end of a step, linear in its acceleration, all in base axes."""
 
-    force: Float[ndarray, "3"]  # [N], if nothing accelerated
-    D: Float[ndarray, "3 3"]  # [kg]: dt times how the force falls with the velocity
-    modes: Modes  # with which it was taken
-    parts: PyTree = None  # what else the model needs to update its modes
+    force: Float[ndarray, "3"]  # [N], at zero acceleration
+    D: Float[ndarray, "3 3"]  # [kg]: dt times the decrease of the force with velocity
+    modes: Modes  # modes in which it was evaluated
+    parts: PyTree = None  # further data that the model needs to update its modes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,20 +58,21 @@ class ForceLaw(ContactModel):
     """
 
     implicit: bool = True
-    symmetric: ClassVar[bool] = True  # D is: no force depends on the end of the step across the derivatives
+    # whether D is symmetric: no force depends on the final velocity across the derivatives
+    symmetric: ClassVar[bool] = True
 
     def law(
         self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
     ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
         """Return (force, derivatives) at a contact point of velocity v_C, both in contact axes, normal last.
 
-        The force [N] is that at the depth [m] reached after dt, and derivatives [N s/m] say how it falls with each
+        The force [N] is evaluated at the depth [m] reached after dt, and derivatives [N s/m] are its decrease with each
         component of the velocity; explicit steps use the force alone. Both must be zero where nothing touches.
         """
         raise NotImplementedError(f"{type(self).__name__} must define law(depth, v_C, friction, dt)")
 
     def start(self, spheres: Sequence[Sphere]) -> dict[str, ndarray]:
-        """Return the memory from step to step: none."""
+        """Return the memory between steps: empty."""
         return {}
 
     # -- what is chosen within a step --------------------------------------------------------------------------------
@@ -80,7 +81,9 @@ class ForceLaw(ContactModel):
         return {} if self.one_solve else {"holds": np.ones(count)}
 
     def allowed(self, point: ContactPoint, f: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-        """Return a force that a ``one_solve`` step predicts as it acts, in base axes: here one that does not pull."""
+        """Return the force that acts, given the prediction of a ``one_solve`` step, in base axes; by default it does
+        not pull.
+        """
         return np.where(point.R_BC[:, 2] @ f > 0.0, f, 0.0)
 
     def linearised(
@@ -100,8 +103,8 @@ class ForceLaw(ContactModel):
     ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
         """Return (force, modes for another iteration, how much they differ) for the velocity v_B at the end.
 
-        The ground never pulls: a sphere whose force would do so is let go. One that would press after all, once others
-        are let go, is taken back; late iterations only let go.
+        The ground never pulls: a sphere whose force would pull is released. One that would press after others are
+        released is restored; late iterations only release.
         """
         (f, D, normal, start), hold = sphere.parts, sphere.modes["holds"]
         held = f - D @ ((v_B - start) / dt)
@@ -109,9 +112,9 @@ class ForceLaw(ContactModel):
         return hold * held, {"holds": holds}, np.abs(holds - hold)
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """Return the final modes of a step for its derivative, in which they are constant.
+        """Return the final modes of a step for its derivative, which treats them as constant.
 
-        A model whose modes hold continuous values returns their derivatives here.
+        A model whose modes contain continuous values returns their derivatives here.
         """
         return modes
 
@@ -129,9 +132,9 @@ class ForceLaw(ContactModel):
     ) -> tuple[Float[ndarray, "nv"], list[ndarray], Modes]:
         """Return (accelerations, contact forces, memory): see ``contact.model``.
 
-        An implicit step's memory holds the modes of all spheres and the number of the ``iteration``, and comes back
-        with the modes for the next one and how many have ``changed``. ``converged`` in it: these are the last. A step
-        of a model with ``one_solve`` has no modes: the accelerations are a prediction, the forces what acts by then.
+        An implicit step's memory holds the modes of all spheres and the number of the ``iteration``, and is returned
+        with the modes for the next one and how many have ``changed``. ``converged`` in it marks the final ones. A model
+        with ``one_solve`` has no modes: the accelerations are a prediction, the forces are those that act at the end.
         """
         if not self.implicit or not points:
             found = [self.law(-p.distance, p.R_BC.T @ (p.J @ v), p.friction, 0.0)[0] for p in points]
@@ -166,7 +169,7 @@ class ForceLaw(ContactModel):
         spheres: Sequence[LinearisedForce],
         loops: LoopConstraint | None = None,
     ) -> Float[ndarray, "nv"]:
-        """a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, and its derivative from that of the two sides."""
+        """Return a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, with its derivative from those of the two sides."""
         both, coupled = list(zip(points, spheres)), any(point.couples for point in points)
         pushed = sum((point.J.T @ sphere.force for point, sphere in both), start=force)
 
@@ -190,13 +193,13 @@ class ForceLaw(ContactModel):
 def accelerations(
     robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint | None = None
 ) -> Float[ndarray, "nv"]:
-    """Return a of M a = force, whose loops stay closed where there are any."""
+    """Return a of M a = force, keeping closed loops closed."""
     return solution(robot, M, force) if loops is None else _closed(robot, M, force, loops)
 
 
 def _closed(
     robot: Robot, M: ndarray, force: ndarray, loops: LoopConstraint, coupled: bool = False
 ) -> Float[ndarray, "nv"]:
-    """a of M a = force, with loops kept closed."""
+    """Return a of M a = force, with loops kept closed."""
     L, d = factor(robot, M, coupled)
     return solve_closed(lambda b: solve_factored(robot, L, d, b, coupled), force, loops)[0]

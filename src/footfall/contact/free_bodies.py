@@ -1,12 +1,12 @@
-"""Free bodies beside a robot: boxes and balls that are pushed, rolled or carried.
+"""Free bodies beside a robot: boxes and balls that can be pushed, rolled or carried.
 
     box, ball = ff.FreeBox((0.3, 0.2, 0.2), 2.0, (0.6, 0.0, 0.1)), ff.FreeBall(0.1, 0.5, (1.0, 0.0, 0.1))
     sim = ff.Simulation(robot, objects=[box, ball])
 
 A free body is a robot of one link without joints: it has the mass matrix, the bias and the step of a base. It touches
-with spheres (a ball with itself, a box with its eight corners, a little rounded) what is around it, and is a ``Solid``
-that the spheres of others touch. So a contact is always of a sphere with a surface, as that of a foot with the ground.
-Edges that cross, with no corner of either near, touch by spheres that slide along them (``sim.objects``).
+its surroundings with spheres (a ball is one; a box has one at each slightly rounded corner), and is a ``Solid`` for the
+spheres of others. So every contact is between a sphere and a surface, like that of a foot with the ground. Edges that
+cross, with no corner of either near, touch by spheres that slide along them (``sim.objects``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -30,17 +29,20 @@ from footfall.spatial import Transform
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9  # [m]
-_MOST = {"position": 1e6, "velocity": 1e4, "omega": 1e4}  # [m, m/s, rad/s]: squares of more lose what a robot does
-_ROUND, _ROUND_SHARE = 2e-3, 0.05  # of a box's corners: the radius [m], and at most this share of its shortest side
+# limits [m, m/s, rad/s]: beyond, squares lose the digits that a robot needs
+_MOST = {"position": 1e6, "velocity": 1e4, "omega": 1e4}
+# rounding of a box's corners: the radius [m], and at most this fraction of its shortest side
+_ROUND, _ROUND_SHARE = 2e-3, 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A box, or what lies within ``radius`` [m] of one: of a segment (a capsule) or a point (a ball), too.
+    """A box, or the set of points within ``radius`` [m] of one; of a segment (capsule) or a point (ball), too.
 
-    ``half`` are half its sides [m] about its middle, ``X_BS`` where that is in the frame of body ``body``.
+    ``half`` are half its side lengths [m], ``X_BS`` is its pose in the frame of body ``body``.
     """
 
     name: str
@@ -50,7 +52,7 @@ class Solid:
     X_BS: Transform
 
     def nearest(self, x: Float[ndarray, "3"]) -> tuple[Scalar, Float[ndarray, "3"]]:
-        """Return (distance of a point, negative inside; the way out), all in the solid's own axes."""
+        """Return (signed distance of a point, outward direction), in the solid's axes."""
         if (self.half > 0.0).all():
             distance, way = from_box(self.half, x)
             return distance - self.radius, way
@@ -66,11 +68,11 @@ def rounding(half: Float[ndarray, "3"]) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PlacedSolid(Ground):
-    """A solid somewhere in the world, as a ground for the spheres of others."""
+    """A solid placed in the world, as a ground for the spheres of others."""
 
     solid: Solid
     X_WS: Transform
-    ground: Ground  # whose friction it has, for want of its own
+    ground: Ground  # whose friction applies where the solid defines none
 
     def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Float[ndarray, "3"]]:
         return self.solid.nearest(self.X_WS.R.T @ (p_W - self.X_WS.p))
@@ -100,7 +102,8 @@ class FreeBody:
     friction: float | None = None
     name: str = ""
 
-    NOT_IN_DIGEST = ("position", "yaw", "rotation", "velocity", "omega", "name")  # a start is no part of the machine
+    # the initial state is not part of the description
+    NOT_IN_DIGEST = ("position", "yaw", "rotation", "velocity", "omega", "name")
 
     def _checked(self, mass: float, position: Float[ndarray, "3"]) -> None:
         kind = type(self).__name__
@@ -131,17 +134,17 @@ class FreeBody:
 
     @property
     def start(self) -> Float[ndarray, "13"]:
-        """Initial position [m], quaternion (w, x, y, z), and twist (ω, v) in its own axes."""
+        """Return the initial position [m], quaternion (w, x, y, z), and twist (ω, v) in its own axes."""
         raise NotImplementedError
 
     @property
     def robot(self) -> Robot:
-        """It as a robot without joints."""
+        """Return it as a robot without joints."""
         raise NotImplementedError
 
     @property
     def spheres(self) -> tuple[Sphere, ...]:
-        """With which it touches."""
+        """Return its contact spheres."""
         raise NotImplementedError
 
     @property

@@ -1,7 +1,7 @@
-"""Grounds: where the surface lies under a point, which way it faces there, how rough it is; and the plane.
+"""Grounds: the surface under a point, its normal and its friction; and the plane.
 
-A ground is one file: a class that answers for points, and says how it is drawn, kept in files, placed in a MuJoCo model
-and spelled on the command line. ``terrain.KINDS`` lists the classes.
+A ground is one file: a class that evaluates points, and defines how it is drawn, stored in files, placed in a MuJoCo
+model and named on the command line. ``terrain.KINDS`` lists the classes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.adapters import Adapter, has_members
@@ -23,11 +22,12 @@ from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
 from footfall.spatial import cross, quaternion
 from nptrace._types import Given, Json
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
 
-_HOLE = -1.0  # [m] at which a hole is drawn
+_HOLE = -1.0  # [m], depth at which a hole is drawn
 
 
 class Ground(ABC):
@@ -37,10 +37,10 @@ class Ground(ABC):
     The rest has defaults: the surface is drawn by its distance, is not stored in files, and has no MuJoCo form.
     """
 
-    kind: ClassVar[str | None] = None  # in files; a ground without it is not kept in them
-    spellings: ClassVar[tuple[str, ...]] = ()  # on the command line
-    examples: ClassVar[tuple[str, ...]] = ()  # of these, to choose from on a page
-    free: ClassVar[tuple[str, ...]] = ()  # numbers that stay inputs of programs that take long to compile
+    kind: ClassVar[str | None] = None  # name in files; a ground without it is not stored
+    spellings: ClassVar[tuple[str, ...]] = ()  # names on the command line
+    examples: ClassVar[tuple[str, ...]] = ()  # examples of these names, offered on the web page
+    free: ClassVar[tuple[str, ...]] = ()  # numbers that stay inputs of programs that are slow to compile
 
     @abstractmethod
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
@@ -65,17 +65,17 @@ class Ground(ABC):
     # -- drawing -----------------------------------------------------------------------------------------------------
     @property
     def flat(self) -> bool:
-        """Whether a coarse mesh shows all of the surface."""
+        """Return whether a coarse mesh shows all of the surface."""
         return False
 
     def heights_at(self, x: ndarray, y: ndarray) -> ndarray:
-        """Return the height of the surface at many positions [m], for a picture: by default that of its distance."""
+        """Return the height of the surface at many positions [m] for drawing; by default from its distance."""
         x, y = np.broadcast_arrays(x, y)
         z = np.array([-float(self.distance(np.array([a, b, 0.0]))) for a, b in zip(x.ravel(), y.ravel())])
         return drawn_heights(z.reshape(x.shape))
 
     def risers(self, low: float, high: float) -> ndarray:
-        """Return the positions along x between two others where the surface is upright [m]."""
+        """Return the positions along x between two others where the surface is vertical [m]."""
         return np.zeros(0)
 
     # -- files -------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class Ground(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AdaptedGround(Adapter, Ground):
-    """A user-defined ground that is no ``Ground``, with the defaults of one."""
+    """A user-defined ground that is not a ``Ground``, with the defaults of one."""
 
     adapted: Given
 
@@ -119,7 +119,9 @@ class AdaptedGround(Adapter, Ground):
 
 
 def as_ground(given: Given) -> Ground:
-    """Return a ground as it is, a user-defined one with the defaults of one, or refuse what lacks a member."""
+    """Return a ground unchanged, or a user-defined one with the defaults of ``Ground``; raise if a member is
+    missing.
+    """
     if isinstance(given, Ground):
         return given
     if isinstance(given, type):
@@ -158,7 +160,7 @@ class Plane(Ground):
 
     @property
     def axes(self) -> Float[ndarray, "3 3"]:
-        """R_WC: x along the plane in the world's x-z plane, uphill or downhill; the normal last."""
+        """Return R_WC: x along the plane in the world's x-z plane, uphill or downhill; the normal last."""
         normal = self.normal
         forward = np.array([1.0, 0.0, 0.0]) - normal[0] * normal
         forward = forward / np.sqrt(forward @ forward)
@@ -205,7 +207,7 @@ class Plane(Ground):
 
 
 def checked_friction(value: Given) -> float:
-    """Return a coefficient of friction, or refuse what is not one."""
+    """Return a coefficient of friction; raise if it is not valid."""
     return checked_number(value, "friction", 0.0)
 
 
@@ -217,7 +219,7 @@ def one_size(name: str, needs: str) -> float:
 
 
 def sizes_in(texts: list[str], count: int | None, otherwise: str) -> list[float]:
-    """Return the finite numbers that texts stand for, or refuse them with the sentence ``otherwise``."""
+    """Return the finite numbers in texts, or raise with the sentence ``otherwise``."""
     try:
         found = [float(text) for text in texts]
     except ValueError:
@@ -238,7 +240,7 @@ def numbers_of(record: Given) -> dict[str, Json]:
 
 
 def drawn_heights(z: ndarray) -> ndarray:
-    """Return heights with a metre down where there is a hole."""
+    """Return heights with holes drawn a metre down."""
     return np.where(np.isfinite(z), z, _HOLE)
 
 

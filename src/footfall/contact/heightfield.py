@@ -1,18 +1,18 @@
-"""Ground given by heights on a grid: bilinear between the nodes, or smooth; from an array, an image, or a seed.
+"""Terrain from heights on a grid, bilinear between the nodes or smooth; from an array, an image, or a seed.
 
-A ``smooth`` field takes the nodes as control points of a biquadratic B-spline, whose slopes are continuous; bilinear
+A ``smooth`` field takes the nodes as control points of a biquadratic B-spline, with continuous derivatives; bilinear
 cells meet in creases. The distance of a point is its height over the surface h times the upward part w of a normal,
 
     φ = (z - h) w,   w = (1 + |m|²)^(-1/2),   n = ∇φ / |∇φ|,   ∇φ = w (-∇h, 1) + (z - h) ∇w
 
-with slopes m that have no jumps: those of the spline, or of bilinear cells, each blended along its own axis from the
-middle of a cell to the middle of the next. So φ is continuous, also over a crease, and n is its gradient: a sphere that
-moves along the ground is neither lifted by a jump nor pushed along it, and the ground gives no energy.
+with continuous slopes m: those of the spline, or of bilinear cells, each blended along its axis from the middle of a
+cell to the middle of the next. So φ is continuous, also over a crease, and n is its gradient: a sphere that moves along
+the ground is neither lifted by a jump nor pushed along it, and the ground adds no energy.
 
 Over any plane φ is exact; over curved ground it is off by about half the curvature times the square of the offset to
 the nearest point, and the normal is the one at the nearest point to the same order (so features should be larger than
-the foot). On the surface itself it is the surface's own. Distance and normal share the nine nodes that they are read
-from: when traced, equal lookups merge.
+the foot). On the surface itself it is exact. Distance and normal are read from the same nine nodes: when traced, equal
+lookups merge.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -36,16 +35,17 @@ from footfall.errors import InputError, unknown
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup, smoothstep
 from nptrace._types import Given, Json, Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
 
 FILES = (".png", ".npy")
-GRAIN = 1e-5  # [m] of heights in recordings
-_LARGEST = 4_000_000  # nodes
-_HOLE = np.iinfo(np.int32).min  # in recordings
-_ROUGHEST = 1.0  # [m]: more is cliffs, on which no foot finds a hold
-_THICK = 0.5  # [m] under the lowest node in MuJoCo
+GRAIN = 1e-5  # [m], resolution of heights in recordings
+_LARGEST = 4_000_000  # largest number of nodes
+_HOLE = np.iinfo(np.int32).min  # value of a hole in recordings
+_ROUGHEST = 1.0  # [m]: higher terrain has cliffs on which no foot finds a hold
+_THICK = 0.5  # [m] below the lowest node in MuJoCo
 
 
 @names_arguments("argument of Heightfield", GROUND)
@@ -63,7 +63,8 @@ class Heightfield(Ground):
     corner: Float[ndarray, "2"] = field(default_factory=lambda: np.zeros(2))
     friction: float = 0.8
     smooth: bool = False
-    recipe: ClassVar[dict[str, Given] | None] = None  # of rough ground, on the ground itself: what ``rough`` was given
+    # parameters of rough ground, on the ground itself: the arguments of ``rough``
+    recipe: ClassVar[dict[str, Given] | None] = None
 
     kind = "heightfield"
     spellings = ("rough:H", "FILE.png:H:L", "FILE.npy:L")
@@ -92,9 +93,9 @@ class Heightfield(Ground):
         return height, along_x / self.spacing, along_y / self.spacing
 
     def _shape(self, x: Scalar, y: Scalar) -> tuple[Operand, ...]:
-        """Height, its slopes, continuous slopes m, and (m_x by x, m_x by y, m_y by x, m_y by y), by nodes not metres.
+        """Return height, its slopes, continuous slopes m, and (m_x by x, m_x by y, m_y by x, m_y by y), in node units.
 
-        From the nine nodes around the nearest, first along y, then along x. Lookups clamp, which makes the ground
+        Uses the nine nodes around the nearest one, first along y, then along x. Lookups clamp, which makes the ground
         beyond the edges level.
         """
         per = 1.0 / self.spacing
@@ -104,7 +105,9 @@ class Heightfield(Ground):
         return (_spline if self.smooth else _cells)(nodes, u - i, v - j)
 
     def _over(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Operand, Operand]:
-        """(distance, slopes along x and y of the surface of equal distance through p): see the head of this file."""
+        """Return (distance, slopes along x and y of the surface of equal distance through p): see the module
+        docstring.
+        """
         height, (h_x, h_y), (m_x, m_y), (m_xx, m_xy, m_yx, m_yy) = self._shape(p_W[0], p_W[1])
         per = 1.0 / self.spacing
         w = 1.0 / np.sqrt(1.0 + (per * per) * (m_x * m_x + m_y * m_y))
@@ -118,7 +121,7 @@ class Heightfield(Ground):
 
     # -- a ground ----------------------------------------------------------------------------------------------------
     def distance(self, p_W: Float[ndarray, "3"]) -> float:
-        """Return height over the surface times the normal's upward part: see the head of this file."""
+        """Return the height over the surface times the normal's upward component: see the module docstring."""
         return self._over(p_W)[0]
 
     def frame(self, p_W: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
@@ -140,7 +143,7 @@ class Heightfield(Ground):
         return self.friction
 
     def sampled(self) -> Float[ndarray, "nx ny"]:
-        """Heights of the surface at the nodes [m]: the nodes themselves unless it is smooth."""
+        """Return the heights of the surface at the nodes [m]: the nodes themselves unless it is smooth."""
         nx, ny = self.heights.shape
         x, y = (self.corner[k] + self.spacing * np.arange(n) for k, n in enumerate((nx, ny)))
         return np.asarray(self.surface(x[:, None], y[None, :])[0])
@@ -153,7 +156,7 @@ class Heightfield(Ground):
 
     # -- other forms -------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Json]:
-        """Return rough ground by its seed, any other field with heights to a hundredth of a millimetre."""
+        """Return rough ground by its seed, and any other field by its heights, to a hundredth of a millimetre."""
         if self._is_rough():
             return {"kind": self.kind, "recipe": {**(self.recipe or {}), "friction": self.friction}}
         return {"kind": self.kind} | numbers_of(self) | {"heights": _packed(self.heights)}
@@ -165,7 +168,7 @@ class Heightfield(Ground):
         return cls(**{**fields, "heights": _unpacked(fields.get("heights"))})
 
     def _is_rough(self) -> bool:
-        """Whether the seed still gives these heights: a copy of a ground may have others."""
+        """Return whether the seed still gives these heights: a copy of a ground may have others."""
         if self.recipe is None:
             return False
         again = Heightfield.rough(**self.recipe)
@@ -201,14 +204,14 @@ class Heightfield(Ground):
         half = 0.5 * self.spacing * (np.array(heights.shape) - 1.0)
         asset = spec.add_hfield(name="terrain", nrow=heights.shape[1], ncol=heights.shape[0])
         asset.size = [half[0], half[1], span, _THICK]
-        asset.userdata = ((heights.T - low) / span).ravel()  # row after row along y, x within a row
+        asset.userdata = ((heights.T - low) / span).ravel()  # row by row along y, x within a row
         geom.type, geom.hfieldname = mj.mjtGeom.mjGEOM_HFIELD, "terrain"
         geom.pos = [*(self.corner + half), low]
 
     # -- making one --------------------------------------------------------------------------------------------------
     @staticmethod
     def centred(heights: Operand, spacing: float = 0.05, friction: float = 0.8, smooth: bool = False) -> Heightfield:
-        """With the origin in the middle of the field."""
+        """Return a field with the origin in its middle."""
         heights = checked_heights(heights)
         spacing = checked_number(spacing, "spacing of a heightfield", 0.0, above=True)
         return Heightfield(heights, spacing, -0.5 * spacing * (np.array(heights.shape) - 1.0), friction, smooth)
@@ -237,7 +240,7 @@ class Heightfield(Ground):
         if nx * ny > _LARGEST:
             raise InputError(f"rough ground of {nx} x {ny} nodes is too large: at most {_LARGEST} nodes")
         noise = np.random.default_rng(seed).standard_normal((nx, ny))
-        sigma = 0.25 * feature  # a Gaussian's bump is about four of its widths across
+        sigma = 0.25 * feature  # the width of a bump is about four standard deviations of the Gaussian
         k_x, k_y = np.fft.fftfreq(nx, spacing)[:, None], np.fft.rfftfreq(ny, spacing)[None, :]
         damped = np.fft.rfft2(noise) * np.exp(-2.0 * (np.pi * sigma) ** 2 * (k_x**2 + k_y**2))
         bumps = np.fft.irfft2(damped, s=(nx, ny))
@@ -260,7 +263,8 @@ class Heightfield(Ground):
     def from_file(
         path: str | Path, height: float = 0.1, length: float = 10.0, friction: float = 0.8, smooth: bool = True
     ) -> Heightfield:
-        """From a PNG, black at zero and white at ``height`` [m], or a NumPy file (.npy) of heights in metres, x first.
+        """Read a field from a PNG, black at zero and white at ``height`` [m], or a NumPy file (.npy) of heights [m], x
+        first.
 
         The field is ``length`` [m] long along x with the origin in its middle; an image's right is +x, its top +y.
         """
@@ -273,7 +277,7 @@ class Heightfield(Ground):
 
 
 def checked_heights(value: Given) -> Given:
-    """Return a grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes as it is."""
+    """Return a grid of heights: at least 2 x 2 numbers, finite or NaN; a traced one passes unchanged."""
     if not isinstance(value, (ndarray, list, tuple)) or (isinstance(value, ndarray) and value.dtype == object):
         if value is None or isinstance(value, (str, bytes, int, float)):
             raise InputError(f"heights must be a grid of numbers, got {value!r}")
@@ -314,20 +318,22 @@ def _cells(nodes: list[list[Operand]], s: Operand, t: Operand) -> tuple[Operand,
 
 # Three nodes in a row; t runs from 0 to 1, half a node before and after the middle one.
 def _line(nodes: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
-    """(value, slope) of straight lines from node to node."""
+    """Return (value, slope) of straight lines from node to node."""
     slope = np.where(t < 0.5, nodes[1] - nodes[0], nodes[2] - nodes[1])
     return nodes[1] + (t - 0.5) * slope, slope
 
 
 def _bend(nodes: Sequence[Scalar], t: Scalar) -> tuple[Scalar, Scalar]:
-    """(slope, curvature) of a quadratic B-spline: from one line's to the next's."""
+    """Return (slope, curvature) of a quadratic B-spline: from one line's slope to the next one's."""
     fall = nodes[1] - nodes[0]
     curve = nodes[2] - nodes[1] - fall
     return fall + t * curve, curve
 
 
 def _blend(nodes: Sequence[Scalar], t: Scalar) -> Scalar:
-    """Value of a quadratic B-spline: from half-way between two nodes on, with the mean of the slopes there and here."""
+    """Return the value of a quadratic B-spline from half-way between two nodes, with the mean slope between there
+    and here.
+    """
     fall = nodes[1] - nodes[0]
     return nodes[1] - 0.5 * fall + (0.5 * t) * (fall + _bend(nodes, t)[0])
 
@@ -342,12 +348,12 @@ def _image(file: Path, height: float) -> ndarray:
     try:
         with file.open("rb") as opened:
             width, tall = struct.unpack(">16x2I", opened.read(24))
-        if width * tall > _LARGEST:  # before it is unpacked
+        if width * tall > _LARGEST:  # checked before unpacking
             raise ValueError(f"{width} x {tall} pixels are too many: at most {_LARGEST}")
         pixels = np.asarray(image.imread(file, format="png"), dtype=float)
     except FileNotFoundError:
         raise InputError(f"there is no ground file {file}") from None
-    except Exception as error:  # whatever a broken image makes the reader raise
+    except Exception as error:  # any error that the reader raises on a broken image
         raise InputError(f"{file} is not a PNG image that can be read: {error}") from error
     if pixels.ndim == 3:
         colours = pixels.shape[2] - (pixels.shape[2] in (2, 4))  # without transparency
@@ -370,12 +376,12 @@ def _array(file: Path) -> ndarray:
 
 
 def _packed(heights: ndarray) -> dict[str, Json]:
-    """Heights in grains, as differences along both axes, which are small numbers, deflated."""
+    """Return heights in multiples of the resolution, as differences along both axes (small numbers), compressed."""
     hole = np.isnan(heights)
     grains = np.where(hole, 0, np.rint(np.where(hole, 0.0, heights) / GRAIN)).astype(np.int64)
     if np.abs(grains).max(initial=0) >= 2**30:
         raise InputError("heights of a ground must lie within 10 km")
-    if hole.any():  # differences do not go over holes
+    if hole.any():  # differences do not extend over holes
         small = np.where(hole, _HOLE, grains).astype("<i4")
     else:
         small = np.diff(np.diff(grains, axis=0, prepend=0), axis=1, prepend=0).astype("<i4")
@@ -393,7 +399,7 @@ def _unpacked(form: Json) -> ndarray:
     except zlib.error as error:
         raise InputError(f"its heights are damaged: {error}") from None
     if len(data) != 4 * rows * columns:
-        raise InputError("its heights are cut short or too long")
+        raise InputError("its heights are truncated or too long")
     small = np.frombuffer(data, "<i4").reshape(rows, columns).astype(np.int64)
     if form.get("holes"):
         return np.where(small == _HOLE, np.nan, small * GRAIN)

@@ -1,16 +1,16 @@
 """Contact impulses as an unconstrained least-squares problem: eqs. (33)-(37) of Adak et al. 2021.
 
-One number x for every row codes both an impulse and a velocity, only one of which can be there:
+One number x per row encodes both an impulse and a velocity, only one of which can be nonzero:
 
     λ_N = max(0, -x_N),  V_N = max(0, x_N),  s = min(1, μ λ_N / |x_T|),  λ_T = -s x_T,  V_T = x_T - s x_T,   V = λ + x
 
-so that all laws hold for any x, and what is left to meet is A λ(x) + V_0 = V(x): minimise the square of its residual,
+so that all laws hold for any x, and only A λ(x) + V_0 = V(x) remains: minimise the square of its residual,
 
     F(x) = (A D⁻¹ - 1) λ(x) - x + V_0
 
 Erratum: eq. (34) prints S_11 = 1, which contradicts eq. (33) for x_N > 0: here 1 only for x_N < 0. D scales impulses
-(``coulomb``); with D = 1, as eq. (37) has it, the solutions are the same. "Almost always" the exact solution: so the
-residual is reported, and whoever needs more goes on with ``cone_solver``.
+(``coulomb``); with D = 1, as in eq. (37), the solutions are the same. "Almost always" the exact solution: so the
+residual is reported, and where it is too large ``cone_solver`` continues.
 
 F is linear where no contact changes between sticking, sliding and open, so that Gauss-Newton steps with the Jacobian
 -H, H = 1 - Q + A D⁻¹ Q, Q = -dλ/dx, are exact there; each is shortened until the residual falls.
@@ -19,16 +19,16 @@ F is linear where no contact changes between sticking, sliding and open, so that
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, cone_radius, length
 from nptrace import select
+from nptrace.array_types import Float
 
-_DAMPING = 1e-9  # added to A D⁻¹ in H alone: a body that is held more than once leaves A singular
-_SHORTER = 0.4  # of a step that made things worse
-_Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, fraction of a step to go, iterations made
+_DAMPING = 1e-9  # added to A D⁻¹ in H alone: redundant contacts make A singular
+_SHORTER = 0.4  # factor for a step that increased the residual
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, F, |F|, remaining fraction of a step, iterations
 
 
 def solve_by_least_squares(
@@ -38,7 +38,7 @@ def solve_by_least_squares(
     iterations: int,
     tolerance: float,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
-    """(impulses, slip coefficients α [1/kg], |F| [m/s], iterations made), from a guess as of ``solve_by_contact``."""
+    """Return (impulses, slip coefficients α [1/kg], |F| [m/s], iterations), from a guess as in ``solve_by_contact``."""
     scale, V_free = problem.scale, problem.V_free - problem.floors
     radii = [cone_radius(problem, k) for k in range(problem.contacts)]
     A = problem.A * (1.0 / scale)[None, :]
@@ -52,7 +52,7 @@ def solve_by_least_squares(
         trial = x + fraction * solved_for(A, slopes_of(x, radii), F)
         trial_F = misfit(trial)
         trial_size = np.sqrt(trial_F @ trial_F)
-        done, better = size <= tolerance, trial_size < size  # not better where it is not a number
+        done, better = size <= tolerance, trial_size < size  # false for NaN
         taken = better & ~done
         return (
             select(taken, trial, x),
@@ -82,13 +82,13 @@ def impulses_of(x: Float[ndarray, "nc"], radii: list[float]) -> Float[ndarray, "
 
 
 def _share(x: ndarray, k: int, radius: float) -> tuple[float, float]:
-    """(s, λ_N) of one contact."""
+    """Return (s, λ_N) of one contact."""
     normal = np.maximum(-x[3 * k + 2], 0.0)
     return np.minimum(1.0, radius * normal / (length(x[3 * k], x[3 * k + 1]) + _TINY)), normal
 
 
 def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
-    """Return Q, a 3 x 3 block a contact."""
+    """Return Q, one 3 x 3 block per contact."""
     blocks = []
     for k, radius in enumerate(radii):
         i = 3 * k
@@ -97,7 +97,7 @@ def slopes_of(x: ndarray, radii: list[float]) -> list[ndarray]:
         slides = select(share < 1.0, 1.0, 0.0)
         reciprocal = 1.0 / (length(x[i], x[i + 1]) + _TINY)
         u_0, u_1 = x[i] * reciprocal, x[i + 1] * reciprocal
-        across, along = share, slides * share  # of the slope, what sliding takes off along the slip
+        across, along = share, slides * share  # part of the derivative that sliding removes along the slip
         turn = -radius * slides * pressed
         blocks.append(
             np.array(
@@ -138,7 +138,7 @@ def solved_for(A: ndarray, Q: list[ndarray], F: ndarray, damping: float = _DAMPI
 
 
 def start_from(problem: ContactProblem, impulses: ndarray, slips: ndarray, V_free: ndarray) -> ndarray:
-    """x of a guess: from its impulses where a contact pushed, else from the velocity that it has without contact."""
+    """Return x for a guess: from its impulses in contact, otherwise from the velocity without contact."""
     scale, out = problem.scale, []
     for k in range(problem.contacts):
         i = 3 * k
@@ -159,13 +159,13 @@ def slip_coefficients(problem: ContactProblem, x: ndarray, radii: list[float]) -
 
 
 # -- how the impulses of hard contact move with the problem, at its solution: the implicit function theorem -----------
-# A solver that starts from the impulses of the step before may find nothing left to do, and its iterations then know
-# nothing of how the problem moved. But F(x) of ``least_squares`` is zero at the solution for every problem nearby,
-# whichever solver got there, and where no contact changes between sticking, sliding and open it has a derivative:
+# A warm-started solver may have nothing left to do, and its iterations then carry no derivative of the problem. But
+# F(x) of ``least_squares`` is zero at the solution for every problem nearby, whichever solver found it, and where no
+# contact changes between sticking, sliding and open it has a derivative:
 #
-#     x = V - D λ,    H dx = dF with x held,    d(D λ) = -Q dx + what the cone's own radius adds to a sliding contact
+#     x = V - D λ,    H dx = dF at constant x,    d(D λ) = -Q dx + the change of the cone's radius for a sliding contact
 def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
-    """Return the impulses after one Newton step, differentiated as ``nptrace.custom_fixed_point`` asks."""
+    """Return the impulses after one Newton step, differentiated as ``nptrace.custom_fixed_point`` requires."""
     still = nptrace.stop_gradient(problem)
     scaled = still.scale * impulses
     x = still.velocities(impulses) - scaled
@@ -177,7 +177,7 @@ def newton_impulses(problem: ContactProblem, impulses: Float[ndarray, "nc"]) -> 
     A = still.A * (1.0 / still.scale)[None, :]
     dx = solved_for(A, Q, F)
     turned = _turned(Q, dx)
-    dx = dx + solved_for(A, Q, F - dx + turned - A @ turned)  # once more, against the damping of H
+    dx = dx + solved_for(A, Q, F - dx + turned - A @ turned)  # once more, to correct for the damping of H
     return reciprocal * (moved - _turned(Q, dx))
 
 
@@ -186,7 +186,7 @@ def _turned(Q: list[ndarray], dx: ndarray) -> ndarray:
 
 
 def _by_radius(problem: ContactProblem, x: ndarray, scaled: ndarray, radii: list[float]) -> ndarray:
-    """-λ_N u (radius less what it is) of every contact that slides along u: zero, with a slope."""
+    """Return -λ_N u (radius - its value) of every contact that slides along u: zero, with a derivative."""
     out = []
     for k, radius in enumerate(radii):
         i = 3 * k

@@ -1,4 +1,4 @@
-"""Links of a robot as solids that free bodies touch: the shapes of its model file, or the boxes and rods of its own."""
+"""Links of a robot as solids for free bodies: the shapes of its model file, or its own boxes and rods."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 
-_THIN = 0.02  # radius of a rod of a robot whose feet are points [m]
-_SHORT = 0.01  # [m]: what is shorter is no rod
+_THIN = 0.02  # radius of a rod of a robot with point feet [m]
+_SHORT = 0.01  # [m]: shorter segments are not rods
 
 
 def link_solids(robot: Robot, which: bool | str | Iterable[str] = PARTS[0]) -> tuple[Solid, ...]:
@@ -39,7 +39,7 @@ def _of_file(robot: Robot, body: int, shapes: dict[str, list[Shape]]) -> list[So
 
 
 def _solid(shape: Shape) -> tuple[ndarray, float, Transform] | None:
-    """(half sides, radius, where its middle is) of a shape of a file; a mesh is the box around it."""
+    """Return (half sides, radius, position of its middle) of a shape in a file; a mesh is its bounding box."""
     size, middle = shape.size, Transform.identity()
     match shape.kind:
         case "sphere":
@@ -62,7 +62,7 @@ def _solid(shape: Shape) -> tuple[ndarray, float, Transform] | None:
 
 
 def _own(robot: Robot, body: int) -> list[Solid]:
-    """Return solids of a robot without a file: the boxes of its trunk; else rods from joint to joint and foot."""
+    """Return solids of a robot without a file: the boxes of its trunk, otherwise rods between joints and feet."""
     tree, found = robot.tree, []
     if part_of(robot, body) == PARTS[0]:
         for link in robot.links:

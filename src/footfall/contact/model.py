@@ -1,8 +1,8 @@
-"""The interface of a contact model, and the names of those there are on the command line.
+"""The interface of contact models, and their names on the command line.
 
-A model is evaluated once per step: how does a robot accelerate on which ``force`` acts and whose spheres are at
-``points``? It returns accelerations, contact forces and its memory for the next step. Hard models give impulses: their
-accelerations are (v⁺ - v) / dt and their forces impulses / dt, so that nothing else in a step need know.
+A model is evaluated once per step, for a robot under ``force`` whose spheres are at ``points``. It returns
+accelerations, contact forces and its memory for the next step. Hard models give impulses: their accelerations are (v⁺ -
+v) / dt and their forces impulses / dt, so that the rest of a step need not distinguish them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.adapters import Adapter, has_members
@@ -25,6 +24,7 @@ from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 Memory = dict[str, PyTree]  # arrays by name; traced ones too
 
@@ -36,17 +36,18 @@ class ContactModel(ABC):
     not derive from this one get them from ``as_contact_model``.
     """
 
-    implicit: bool  # joint feedback is taken at the end of the step
-    hard: ClassVar[bool] = False  # gives impulses, which only steps of the first order can take
-    # an implicit step has no modes, of spheres or joints: ``respond`` predicts, and gives the forces that act
+    implicit: bool  # joint feedback is evaluated at the end of the step
+    hard: ClassVar[bool] = False  # returns impulses, which only first-order steps can use
+    # an implicit step has no modes, for spheres or joints: ``respond`` predicts, and returns the forces that act
     one_solve: ClassVar[bool] = False
-    missed: ClassVar[str] = "the contact model fell short of what it promises"  # when ``misses`` in its memory grow
+    # reported when ``misses`` in its memory grows
+    missed: ClassVar[str] = "the contact model did not reach its tolerance"
 
     @abstractmethod
     def start(self, spheres: Sequence[Sphere]) -> Memory:
         """Return the memory before the first step; empty if the model needs none.
 
-        A count of ``misses`` in it makes an event.
+        A count of ``misses`` in it produces an event when it grows.
         """
 
     @abstractmethod
@@ -64,13 +65,13 @@ class ContactModel(ABC):
         """Return accelerations and contact forces of M a = force + Jᵀ f.
 
         Args:
-            M: Mass matrix with what of the joints acts as inertia.
+            M: Mass matrix, including implicit terms of the joints.
             force: Generalised force without contact [N or N m].
-            points: Where spheres may touch, with their Jacobians J in base axes.
+            points: Possible contact points of spheres, with their Jacobians J in base axes.
             v: Velocities at the start of the step.
             dt: Length of the step [s].
-            memory: What the model returned in the step before; with ``modes``, those of this iteration instead.
-            loops: Loops of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+            memory: Memory from the previous step; with ``modes``, those of this iteration instead.
+            loops: Constraint of closed loops: M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
 
         Returns:
             (accelerations, force on every sphere in base axes [N], memory for the next step).
@@ -96,7 +97,7 @@ class ContactModel(ABC):
 
 @dataclass(frozen=True, eq=False)
 class AdaptedContactModel(Adapter, ContactModel):
-    """A user-defined contact model that is no ``ContactModel``, with the defaults of one."""
+    """A user-defined contact model that is not a ``ContactModel``, with the defaults of one."""
 
     adapted: Given
 
@@ -140,7 +141,9 @@ class AdaptedContactModel(Adapter, ContactModel):
 
 
 def as_contact_model(given: Given) -> ContactModel:
-    """Return a contact model as it is, a user-defined one with the defaults of one, or refuse what lacks a member."""
+    """Return a contact model unchanged, or a user-defined one with the defaults of ``ContactModel``; raise if a
+    member is missing.
+    """
     if isinstance(given, type):
         raise InputError(f"a contact model must be an object, such as {given.__name__}(...), got its class")
     if not has_members(given, "implicit", "start", "respond"):
@@ -173,7 +176,7 @@ def named(name: str, **options: Any) -> ContactModel:
 
 
 def contact_settings(model: ContactModel | None) -> dict[str, float | bool | str | int]:
-    """Return the numbers and words that a contact model was made with."""
+    """Return the numbers and names that define a contact model."""
     if not dataclasses.is_dataclass(model):
         return {}
     named = {f.name: vars(model).get(f.name) for f in dataclasses.fields(model)}
@@ -186,14 +189,13 @@ def contact_settings(model: ContactModel | None) -> dict[str, float | bool | str
 
 # -- the active set of a contact model within a step: which spheres hold, stick or slide ------------------------------
 # A model with ``modes`` is linear while none of them changes. It is evaluated in the modes of one iteration, and
-# returns with its solution the modes that this would have; ``sim.equations_of_motion`` iterates until the two agree. A
-# model without
-# modes, or a hard one, is evaluated once, and returns its memory for the next step.
+# returns with its solution the modes that this solution implies; ``sim.equations_of_motion`` iterates until the two
+# agree. A model without modes, or a hard one, is evaluated once, and returns its memory for the next step.
 @dataclass(frozen=True)
 class ActiveSetIteration:
     """One iteration within a step: its number, and the modes in which the contact model is evaluated.
 
-    ``converged``: they are the last, and the solution is wanted for its derivative.
+    ``converged``: they are final, and the solution is needed for its derivative.
     """
 
     modes: Memory
@@ -203,13 +205,13 @@ class ActiveSetIteration:
 
 @dataclass(frozen=True)
 class ContactSolution:
-    """Accelerations, the force on every sphere in base axes, and what becomes of modes and memory."""
+    """Accelerations, the force on every sphere in base axes, and the resulting modes and memory."""
 
     a: Float[ndarray, "nv"]
     forces: list[Float[ndarray, "3"]]
-    modes: Memory  # for another iteration
-    changed: Scalar  # how many of them the solution contradicts
-    memory: Memory  # for the next step
+    modes: Memory  # modes for another iteration
+    changed: Scalar  # number of modes that the solution contradicts
+    memory: Memory  # memory for the next step
 
 
 def evaluate_contact(
@@ -224,8 +226,8 @@ def evaluate_contact(
     iteration: ActiveSetIteration,
     loops: LoopConstraint | None = None,
 ) -> ContactSolution:
-    """Return what a contact model gives for M a = force + Jᵀ f, in the modes of an iteration where it has any."""
-    closed = {} if loops is None else {"loops": loops}  # a user's model need not know of loops
+    """Return the result of a contact model for M a = force + Jᵀ f, in the modes of an iteration if it has any."""
+    closed = {} if loops is None else {"loops": loops}  # a user's model need not support loops
     if not iteration.modes:
         a, forces, memory = model.respond(robot, M, force, points, v, dt, memory, **closed)
         return ContactSolution(a, forces, {}, 0.0, memory)

@@ -1,26 +1,26 @@
-"""Contact impulses of bodies that are held more than once, by Newton's method on F(x) of ``least_squares``.
+"""Impulses of redundant contacts by Newton's method on F(x) of ``least_squares``.
 
-A box on a face touches with more corners than can hold it. Gaps that differ by rounding decide which of them carry, and
-sweeps over the contacts pass a load on by no more than the velocity that is amiss, for ever. Newton's method solves for
-all corners at once; with A + ρ D in place of the singular A its steps stay bounded, and the root is the same, since ρ
-is in the matrix and not in F. ρ falls from iteration to iteration and begins anew where that led nowhere. The steps are
-whole: shortened until the residual falls they would stop at the first kink.
+A box resting on a face touches with more corners than determine its load. Gaps that differ by rounding decide which of
+them carry, and sweeps over the contacts transfer load only in proportion to the residual velocity, without converging.
+Newton's method solves for all corners at once; with A + ρ D in place of the singular A its steps stay bounded, and the
+root is the same, since ρ is in the matrix and not in F. ρ decreases from iteration to iteration and is reset where that
+did not converge. Full steps are taken: with a line search they would stop at the first kink.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import ContactProblem, cone_radius
 from footfall.contact.least_squares import impulses_of, slip_coefficients, slopes_of, solved_for, start_from
 from nptrace import select
+from nptrace.array_types import Float
 
-_MOST, _FALL = 0.1, 0.5  # ρ: at first, from iteration to iteration
-_Carry = tuple[ndarray, ndarray, float, float, float]  # x, the best so far, its |F|, iterations, ρ
-_ANEW = 1e-10  # ρ begins anew once it would have fallen so far, after 30 iterations
+_MOST, _FALL = 0.1, 0.5  # ρ: initial value, factor per iteration
+_Carry = tuple[ndarray, ndarray, float, float, float]  # x, best x so far, its |F|, iterations, ρ
+_ANEW = 1e-10  # ρ is reset once it would have fallen so far, after 30 iterations
 
 
 def solve_by_newton(
@@ -32,10 +32,10 @@ def solve_by_newton(
     unsolved: float,
     least: float,
 ) -> tuple[Float[ndarray, "nc"], Float[ndarray, "ns"], float, float]:
-    """(impulses, slip coefficients α [1/kg], largest |F| [m/s], iterations), from a guess as of ``solve_by_contact``.
+    """Return (impulses, slip coefficients α [1/kg], largest |F| [m/s], iterations), as ``solve_by_contact``.
 
-    ``unsolved`` says how good the guess is [m/s]: at or below the tolerance no iteration is made. ``least``: the last
-    ρ.
+    ``unsolved`` is the residual of the guess [m/s]: at or below the tolerance no iteration is made. ``least``: the
+    smallest ρ.
     """
     scale, V_free = problem.scale, problem.V_free - problem.floors
     radii = [cone_radius(problem, k) for k in range(problem.contacts)]

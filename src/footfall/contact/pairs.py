@@ -1,7 +1,7 @@
-"""Where two links of a robot meet: capsules, the nearest points of two of them, and the contact point between.
+"""Collisions between two links of a robot: capsules, their nearest points, and the contact point between them.
 
 A pair has the same contact model as a sphere on the ground. Its velocity is that of one link's point relative to the
-other's, so that what it does to the one it does to the other the opposite way, and the robot as a whole feels nothing.
+other's, so that equal and opposite forces act on both links, and none on the robot as a whole.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-12  # [m²]
 
@@ -34,7 +34,7 @@ class Capsule:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two capsules that may meet, and the coefficient of friction between them."""
+    """Two capsules that may collide, and the coefficient of friction between them."""
 
     one: Capsule
     other: Capsule
@@ -45,16 +45,17 @@ class Pair:
         return f"{self.one.name} and {self.other.name}"
 
     def moved(self, place: Callable[[int, ndarray], ndarray]) -> Pair:
-        """Return the same where points of bodies are given in other frames."""
+        """Return the pair with the points of bodies given in other frames."""
         one, other = (replace(c, a=place(c.body, c.a), b=place(c.body, c.b)) for c in (self.one, self.other))
         return replace(self, one=one, other=other)
 
 
 def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Scalar, Scalar]:
-    """Where on the segments a-b and c-d, from 0 to 1, they are nearest: Ericson, Real-Time Collision Detection, 5.1.9.
+    """Return where on the segments a-b and c-d, from 0 to 1, they are nearest (Ericson, Real-Time Collision Detection,
+    5.1.9).
 
-    Without its branches: for a place on one segment the nearest on the other is a clamped projection, and one more
-    projection back suffices, also for parallel segments and points.
+    Branch-free: for a point on one segment, the nearest on the other is a clamped projection, and one more projection
+    back suffices, also for parallel segments and points.
     """
     u, w, r = b - a, d - c, a - c
     uu, ww, uw = u @ u + _TINY, w @ w + _TINY, u @ w
@@ -65,14 +66,16 @@ def nearest(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> tuple[Scalar, Sca
 
 
 def squared_distance(a: ndarray, b: ndarray, c: ndarray, d: ndarray) -> Scalar:
-    """Return least squared distance [m²] of the segments a-b and c-d."""
+    """Return the smallest squared distance [m²] between the segments a-b and c-d."""
     s, t = nearest(a, b, c, d)
     gap = (a - c) + s * (b - a) - t * (d - c)
     return gap @ gap
 
 
 def pair_points(robot: Robot, poses: list[Transform], pairs: Sequence[Pair]) -> list[ContactPoint]:
-    """Every pair as a contact point, its normal towards the first link; ``poses`` are the bodies in base axes."""
+    """Return every pair as a contact point, its normal towards the first link; ``poses`` are the bodies' in base
+    axes.
+    """
     points = []
     for pair in pairs:
         one, other = pair.one, pair.other

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -13,13 +12,14 @@ from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Json
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)
 class Patches(Ground):
     """A ground with a coefficient of friction for each cell of a grid, ``spacing`` [m] wide, x first.
 
-    Cell (0, 0) begins at ``corner`` (x, y) [m]; beyond the grid that of the nearest cell holds. "ground.friction" may
+    Cell (0, 0) begins at ``corner`` (x, y) [m]; beyond the grid, the nearest cell applies. "ground.friction" may
     be a free parameter: the whole grid.
     """
 

@@ -1,4 +1,4 @@
-"""Where spheres of the robot meet the ground: eqs. (31)-(33), (36)-(37) of de Paula et al. 2024.
+"""Contact points between the spheres of the robot and the ground: eqs. (31)-(33), (36)-(37) of de Paula et al. 2024.
 
 Any sphere on any link may touch. Jacobians here give the velocity of the contact point, the lowest point of the sphere,
 in *base* axes: the ground's axes are applied to three numbers rather than to every column.
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from footfall.checks import known
 from footfall.contact.ground import Ground, Plane
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
@@ -20,20 +20,21 @@ from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
 from nptrace import custom_fixed_point, repeat, stop_gradient
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
-_FLAT = 1e-12  # a wheel that lies on its side has no lowest point
-_SPOKES = 12  # points of half a rim that are tried at least, and an eighth of those at most
+_FLAT = 1e-12  # a wheel lying on its side has no lowest point
+_SPOKES = 12  # minimum number of points tried on half a rim, and an eighth of the maximum
 _ARC = 0.01  # [m] between them: half of a narrow tyre
 _GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-_GOLDEN_STEPS = 24  # to 1e-6 of the angle between spokes
-_APART = 1e-5  # [rad] over which the bend of the distance along a rim is taken
+_GOLDEN_STEPS = 24  # refines to 1e-6 of the angle between points
+_APART = 1e-5  # [rad] over which the curvature of the distance along a rim is evaluated
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sphere:
     """A contact sphere: its body, and its centre [m] in that body's frame.
 
-    With an ``axis`` in that frame a wheel: a torus of that radius, whose tyre is ``tyre`` [m] thick.
+    With an ``axis`` in that frame, it is a wheel: a torus of that radius with a tyre ``tyre`` [m] thick.
     """
 
     name: str
@@ -48,11 +49,11 @@ class Sphere:
 class ContactPoint:
     """The point of the ground that is nearest to a contact sphere."""
 
-    distance: float  # of the sphere's surface from the ground [m]; negative: penetration
+    distance: float  # distance of the sphere's surface from the ground [m]; negative: penetration
     J: Float[ndarray, "3 nv"]  # velocity of the contact point in base axes = J v
     R_BC: Float[ndarray, "3 3"]  # contact axes in base axes, the normal last
     friction: float
-    dofs: tuple[int, ...]  # the columns of J that are not zero
+    dofs: tuple[int, ...]  # the nonzero columns of J
     couples: bool = False  # whether it couples two branches of the tree, as colliding links do
     p_BC: Float[ndarray, "3"] | None = None  # position in base axes; None for pairs
 
@@ -96,7 +97,7 @@ def spheres_of(robot: Robot, extra: Sequence[Foot] = ()) -> tuple[Sphere, ...]:
 
 
 def _axis(robot: Robot, foot: Foot) -> Float[ndarray, "3"] | None:
-    """The axis of a wheel in the frame of its body."""
+    """Return the axis of a wheel in the frame of its body."""
     return None if foot.axis is None else robot.tree.frames[foot.link][1].R @ np.array(foot.axis)
 
 
@@ -141,7 +142,7 @@ def knees(robot: Robot, radius: float = 0.02) -> list[Foot]:
 
 
 def point_jacobian(robot: Robot, poses: list[Transform], body: int, p_B: Float[ndarray, "3"]) -> Float[ndarray, "3 nv"]:
-    """Return velocity of a point of a body by v, both in base axes; ``poses`` are the bodies in base axes."""
+    """Return the Jacobian of a point of a body, in base axes; ``poses`` are the bodies' in base axes."""
     tree, J = robot.tree, np.zeros((3, robot.nv))
     if robot.floating:
         J[:, :3], J[:, 3:6] = -skew(p_B), np.eye(3)
@@ -178,7 +179,7 @@ def contact_points(
             p_W = X_WB.point(p_B)
             R_WC = ground.frame(p_W)
         R_BC = X_WB.R.T @ R_WC
-        p_BC = p_B + -radius * R_BC[:, 2]  # a sum: of a difference a trace would keep both signs
+        p_BC = p_B + -radius * R_BC[:, 2]  # a sum: with a difference, a trace would keep both signs
         J = point_jacobian(robot, poses, sphere.body, p_BC)
         dofs = (*range(tree.base_dof), *(tree.dof(j) for j in tree.support[sphere.body]))
         distance = ground.distance(p_W) - radius
@@ -191,11 +192,11 @@ def contact_points(
 def _rim_point(
     ground: Ground, center: Float[ndarray, "3"], axis: Float[ndarray, "3"], rim: float
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3 3"]]:
-    """(point of a wheel's rim that is nearest to the ground, contact axes there), all in world axes.
+    """Return (point of a wheel's rim nearest to the ground, contact axes there) in world axes.
 
-    On level or inclined planes and treads it lies in the direction of the normal under the wheel's centre. Anywhere
-    else the whole lower half of the rim is searched, since the ground that a wheel meets may lie far from the ground
-    under its centre: of the distances at ``_spokes`` points the two lowest minima are refined by golden-section search.
+    On level or inclined planes and treads it lies in the direction of the normal under the wheel's centre. Elsewhere
+    the whole lower half of the rim is searched, since the ground that a wheel meets may be far from the ground under
+    its centre: the two lowest minima of the distance at ``_spokes`` points are refined by golden-section search.
     """
     if isinstance(ground, Plane):
         normal = ground.frame(center)[:, 2]
@@ -219,10 +220,10 @@ def _rim_point(
     width = np.pi / count
 
     def least(k: float, seen: tuple[Operand, ...]) -> tuple[Operand, ...]:
-        """The two lowest minima among the points, each lower than both its neighbours."""
+        """Return the two lowest minima among the points, each lower than both its neighbours."""
         before, last, first, at_first, second, at_second = seen
         distance = ground.distance(at((k + 0.5) * width - 0.5 * np.pi))
-        angle = (k - 0.5) * width - 0.5 * np.pi  # of the point before
+        angle = (k - 0.5) * width - 0.5 * np.pi  # from the point before
         minimum = np.where((last <= before) & (last <= distance), last, np.inf)
         lowest, lower = minimum < first, minimum < second
         return (
@@ -235,7 +236,7 @@ def _rim_point(
         )
 
     def narrower(_: float, bracket: tuple[Operand, ...]) -> tuple[Operand, ...]:
-        """One step of golden-section search: the least lies between low and high, a and b within."""
+        """Take one step of golden-section search: the minimum lies between low and high, a and b inside."""
         low, high, a, d_a, b, d_b = bracket
         left = d_a < d_b
         ends: tuple[Operand, Operand] = (np.where(left, low, a), np.where(left, b, high))
@@ -264,17 +265,20 @@ def _rim_point(
     angle = custom_fixed_point(found, lambda x: x - steepness(x) / np.maximum(bend, _APART))
     p, t = at(angle), tangent(angle)
     normal = ground.frame(p)[:, 2]
-    normal = normal - (normal @ t) * t  # on a crease: no part of it turns the wheel
+    normal = normal - (normal @ t) * t  # on a crease: no component of it rotates the wheel
     return p, _axes_of(normal / np.sqrt(normal @ normal + _FLAT))
 
 
 def _spokes(rim: float) -> int:
-    """How many points of half a rim are tried: one for every ``_ARC`` of it."""
+    """Return how many points of half a rim are tried: one for every ``_ARC`` of it; the most where it is a free
+    parameter."""
+    if not known(rim):
+        return 8 * _SPOKES
     return int(np.clip(np.ceil(np.pi * rim / _ARC), _SPOKES, 8 * _SPOKES))
 
 
 def _axes_of(normal: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-    """The world's axes, turned the shortest way until z is the normal (Frisvad 2012)."""
+    """Return the world's axes under the smallest rotation that makes z the normal (Frisvad 2012)."""
     n_x, n_y, n_z = normal
     k = 1.0 / (1.0 + n_z)
     mixed = -n_x * n_y * k

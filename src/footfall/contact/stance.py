@@ -1,21 +1,22 @@
-"""Feet that stand or are up: contact as constraints that come and go (lecture slides on floating-base robots).
+"""Stance feet as constraints that are added and released (lecture slides on floating-base robots).
 
     [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
     [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
 
 over one step, in velocities: J v⁺ = wanted, where J v⁺ = J v + dt J a takes the place of J a + dJ/dt v and needs no
-dJ/dt (its drift of order dt² is fed back). A standing foot neither slips nor leaves, its sphere rolls; ``wanted`` is 0
-but for the normal, which closes what gap has crept in. Which feet stand is data, 0 or 1, remembered from step to step:
+dJ/dt (its drift of order dt² is fed back). A stance foot neither slips nor lifts, and its sphere rolls; ``wanted`` is 0
+except for the normal, which closes any remaining gap. Which feet are in stance is data, 0 or 1, kept from step to step:
 
-- a foot comes to stand when it would pass the ground in this step; one that comes in fast stops all the same, which is
+- a foot enters stance when it would penetrate the ground in this step; a fast one also stops, which is
   the impact map v⁺ = v - M⁻¹ Jᵀ A⁻¹ J v;
 - a foot is released when the ground would have to pull: the worst one first, then the step is solved again. It keeps
-  its normal row if it would sink without, for instance when it comes in so obliquely that to stick it would be pulled;
-- a foot that nothing holds and that the others push into the ground gets a normal row as well.
+  its normal row if it would otherwise sink, for instance when it lands so obliquely that sticking would need a pulling
+  force;
+- a free foot that the others push into the ground gets a normal row as well.
 
-Friction is taken for granted: a step whose forces leave the cone is counted and reported, it does not slip. Feet that
-hold a body more than once can share its load in many ways; where the plainest leaves a cone, feet that have friction to
-spare take more.
+Friction is assumed to suffice: a step whose forces leave the cone is counted and reported, but does not slip. Redundant
+feet can share the load in many ways; where the default distribution leaves a cone, feet with friction to spare take
+more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -39,12 +39,14 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-_NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot that is to stand at the start is this near the ground and this slow
+_NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot in stance at the start must be this close to the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
 _SINKING = 1e-9  # [m/s]
-_SHARINGS = 12  # of the load among the feet, at most
-_UNEQUAL = 1e4  # at most, of the damping of two feet
+_SHARINGS = 12  # maximum iterations that distribute the load among the feet
+_UNEQUAL = 1e4  # maximum ratio of the damping of two feet
+_SAME = 1e-3  # how much redistributing a load may change the velocities, relative to what contact changes
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ class Stance(ContactModel):
     stands: tuple[str, ...] = ()
     stabilisation: float = 20.0
     damping: float = 1e-9
-    implicit: bool = True  # joint feedback at the end of the step
+    implicit: bool = True  # joint feedback is evaluated at the end of the step
     hard: ClassVar[bool] = True
-    missed: ClassVar[str] = "a standing foot needed more friction than the ground has: this contact model does not slip"
+    missed: ClassVar[str] = "a stance foot needed more friction than the ground has: this contact model does not slip"
 
     def __post_init__(self) -> None:
         for key in ("stabilisation", "damping"):
@@ -73,7 +75,9 @@ class Stance(ContactModel):
         object.__setattr__(self, "stands", tuple(self.stands))
 
     def start(self, spheres: Sequence[Sphere]) -> Memory:
-        """Return which spheres stand; friction beyond the cone in the last step [N]; steps in which there was some."""
+        """Return which spheres are in stance, friction beyond the cone in the last step [N], and the number of such
+        steps.
+        """
         names = [sphere.name for sphere in spheres]
         for name in self.stands:
             if name not in names:
@@ -82,7 +86,9 @@ class Stance(ContactModel):
         return {"mode": mode, "excess": np.zeros(()), "misses": np.zeros(())}
 
     def columns(self, memory: Memory, feet: int) -> dict[str, ndarray]:
-        """Return the feet's modes, friction beyond the cone [N], and steps so far in which there was some."""
+        """Return the feet's modes, friction beyond the cone [N], and the number of steps so far in which there was
+        some.
+        """
         return {
             "mode": memory["mode"][:, :feet],
             "contact_excess": memory["excess"],
@@ -96,7 +102,7 @@ class Stance(ContactModel):
             if sphere.name not in self.stands:
                 continue
             if point.distance > _NEAR:
-                height = f"{1e3 * float(point.distance):.1f} mm over the ground"
+                height = f"{1e3 * float(point.distance):.1f} mm above the ground"
                 raise InputError(
                     f"inconsistent stance: '{sphere.name}' should be in contact at the start but is {height}"
                 )
@@ -127,7 +133,9 @@ class Stance(ContactModel):
             return stopping_impulses(space.A, space.V_free, wanted, rows, self.damping)
 
         def hold(_: float, carry: tuple[ndarray, ndarray, ndarray]) -> tuple[ndarray, ndarray, ndarray]:
-            """Impulses of the feet that hold, less the one that pulls most and with the one that sinks most."""
+            """Update which feet hold: release the one that pulls most and add the one that sinks most; return
+            impulses.
+            """
             touches, stands, before = carry
             pulls, sinks = _pulls(before), _sinks(space, before, touches, floor)
             lets_go = pulls & (stands < 0.5)
@@ -145,7 +153,9 @@ class Stance(ContactModel):
         shared, beyond, damping = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
 
         def as_found(_: ndarray) -> ndarray:
-            """With the feet and the damping that were found: differentiated so, not through the search for them."""
+            """Solve with the feet and the damping that were found: derivatives are taken here, not through the
+            search for them.
+            """
             held = nptrace.stop_gradient((rows, damping))
             return _never_pulling(stopping_impulses(space.A, space.V_free, wanted, *held))
 
@@ -168,11 +178,14 @@ class Stance(ContactModel):
         impulses: Float[ndarray, "nc"],
         tolerance: float,
     ) -> tuple[ndarray, Operand, ndarray]:
-        """(impulses with the same effect, the largest friction among them beyond the cone [N s], damping of each row).
+        """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no iteration helps.
+        Damping determines the distribution where nothing else does. A foot gets more of it the more of its friction it
+        uses, until all cones are kept or no iteration helps. Jammed feet, which are nearly redundant, would be released
+        by so much damping: a distribution without the same effect is rejected.
         """
+        effect = space.A @ impulses
+        close = _SAME * np.max(np.abs(effect))
 
         def once(_: float, carry: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
             best, least, slack, damped = carry
@@ -181,7 +194,8 @@ class Stance(ContactModel):
             damping = self.damping * np.stack([x for share in slack for x in (share, share, 1.0)])
             found = stopping_impulses(space.A, space.V_free, wanted, rows, damping)
             beyond = _excess(space, found)
-            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0)
+            same = np.max(np.abs(space.A @ found - effect)) <= close
+            better = (beyond < least) & (least > tolerance) & (np.min(_normals(found)) >= 0.0) & same
             damped = nptrace.select(better, damping, damped)
             return nptrace.select(better, found, best), np.where(better, beyond, least), slack, damped
 
@@ -193,7 +207,7 @@ class Stance(ContactModel):
         return best, least, damped
 
     def _plan(self, space: ContactSpace, mode: Float[ndarray, "ns"], dt: float) -> tuple[ndarray, ndarray]:
-        """(which feet may stand in this step, the velocities that they are to have)."""
+        """Return (which feet may be in stance in this step, their required velocities)."""
         stands, wanted = [], []
         for k in range(len(mode)):
             gap, approach = space.gap[k], space.V_free[3 * k + 2]
@@ -205,12 +219,12 @@ class Stance(ContactModel):
 
 
 def _rows(stands: Float[ndarray, "ns"], touches: Float[ndarray, "ns"]) -> Float[ndarray, "nc"]:
-    """Which rows of the contacts hold: tangents where a foot stands, normals where one touches."""
+    """Return the active rows of the contacts: tangents for feet in stance, normals for touching ones."""
     return np.stack([x for k in range(len(stands)) for x in (stands[k], stands[k], touches[k])])
 
 
 def _pulls(impulses: Float[ndarray, "nc"]) -> ndarray:
-    """The contact that the ground would have to pull most, if any."""
+    """Return the contact that the ground would have to pull most, if any."""
     normal = _normals(impulses)
     return (normal < 0.0) & (normal <= np.min(normal))
 
@@ -218,7 +232,7 @@ def _pulls(impulses: Float[ndarray, "nc"]) -> ndarray:
 def _sinks(
     space: ContactSpace, impulses: Float[ndarray, "nc"], touches: Float[ndarray, "ns"], floor: Float[ndarray, "ns"]
 ) -> ndarray:
-    """The contact that is held by nothing and would pass the ground fastest, if any."""
+    """Return the free contact that would penetrate the ground fastest, if any."""
     past = np.where(touches > 0.5, 0.0, np.minimum(_normals(space.V_free + space.A @ impulses) - floor, 0.0))
     return (past < -_SINKING) & (past <= np.min(past))
 
@@ -228,12 +242,12 @@ def _normals(rows: Float[ndarray, "nc"]) -> Float[ndarray, "ns"]:
 
 
 def _never_pulling(impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
-    """Nothing at a contact that pulls, which is left only where no set of feet was found that holds."""
+    """Return impulses without pulling ones, which remain only where no valid set of feet was found."""
     return np.stack([np.where(impulses[3 * (k // 3) + 2] < 0.0, 0.0, impulses[k]) for k in range(len(impulses))])
 
 
 def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Scalar:
-    """The largest tangential impulse beyond what friction gives [N s]."""
+    """Return the largest tangential impulse in excess of friction [N s]."""
     worst: Scalar = 0.0
     for k in range(len(space.friction)):
         x, y, normal = impulses[3 * k], impulses[3 * k + 1], impulses[3 * k + 2]
@@ -242,7 +256,7 @@ def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Scalar:
 
 
 def _used(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Float[ndarray, "ns"]:
-    """The share of its friction that each contact uses; 1 where it carries nothing."""
+    """Return the fraction of its friction that each contact uses; 1 where it carries nothing."""
     shares = []
     for k in range(len(space.friction)):
         x, y, most = impulses[3 * k], impulses[3 * k + 1], space.friction[k] * impulses[3 * k + 2]

@@ -9,28 +9,29 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
-from footfall.checks import checked_number
+from footfall.checks import checked_number, known
 from footfall.contact.ground import Ground, checked_friction, drawn_heights, one_size
 from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
 
 _TINY = 1e-9  # [m]
-_TREADS, _STAIRS = 20, 6  # of a flight of steps, and of each flight of stairs
-_WIDE, _THICK = 50.0, 0.5  # of boxes in MuJoCo, half sizes [m]
+NARROWEST = 0.04  # [m] of treads that are free parameters
+_TREADS, _STAIRS = 20, 6  # steps of a flight, and of each flight of stairs
+_WIDE, _THICK = 50.0, 0.5  # half sizes of boxes in MuJoCo [m]
 
 
 class Treads(Ground):
     """Level treads along x: true distances from treads, risers and edges, given ``level(i)`` of tread i.
 
-    A foot in the corner of a tread and a riser would touch both, and it has one contact: the corner is filled with a
+    A foot in the corner of a tread and a riser would touch both, but has only one contact: the corner is filled with a
     quarter circle of radius ``fillet`` [m], or of the riser's height if that is less.
     """
 
@@ -44,7 +45,7 @@ class Treads(Ground):
         """Return the height of tread i [m]."""
 
     def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """Return (tread number at a position, fraction of it behind, its depth [m], from its number to the next)."""
+        """Return (tread number at a position, fraction of it behind, its depth [m], difference to the next number)."""
         u = (x - self.start) / self.tread
         i = np.floor(u)
         return i, u - i, self.tread, 1.0
@@ -52,27 +53,31 @@ class Treads(Ground):
     _reach: ClassVar[int] = 1  # treads on either side that a sphere may touch
 
     def for_radius(self, radius: float) -> Ground:
-        """Return treads of which a sphere of this radius touches as many on either side as it reaches."""
-        depths = self._depths()
-        known = all(issubclass(type(depth), float) for depth in depths)  # a traced number is none of these
-        if not known or radius <= min(depths):  # of free parameters: as for feet
+        """Return treads that consider as many neighbours on either side as a sphere of this radius reaches."""
+        if not known(radius):
+            raise InputError(
+                f"the radius of a foot cannot be a free parameter on {type(self).__name__}, which looks as many treads"
+                " far as the foot reaches: use one batch for each radius"
+            )
+        reach = self._treads_within(radius)
+        if reach == 1:
             return self
         wide = copy.copy(self)
-        object.__setattr__(wide, "_reach", int(np.ceil(radius / min(depths))))
+        object.__setattr__(wide, "_reach", reach)
         return wide
 
-    def _depths(self) -> tuple[Scalar, ...]:
-        """How deep treads are [m]."""
-        return (self.tread,)
+    def _treads_within(self, radius: float) -> int:
+        """Return the most treads that lie within a radius on one side; free treads count as the narrowest allowed."""
+        return max(1, int(np.ceil(radius / (self.tread if known(self.tread) else NARROWEST))))
 
     def _depth(self, i: Scalar) -> Scalar:
-        """How deep tread i is [m]."""
+        """Return the depth of tread i [m]."""
         return self.tread
 
     def _nearest(self, p_W: Float[ndarray, "3"]) -> tuple[Operand, Operand, Operand]:
-        """(distance, x and z of the way out of the ground), of any length.
+        """Return (distance, x and z of the outward direction), of any length.
 
-        Treads on both sides count, so that what is as wide as a tread is deep meets each riser in time.
+        Treads on both sides count, so that a sphere as wide as a tread meets each riser in time.
         """
         i, s, tread, one = self._tread_at(p_W[0])
         here = self.level(i)
@@ -97,11 +102,13 @@ class Treads(Ground):
         return nearest
 
     def _beside(self, z: Scalar, here: Scalar, there: Scalar, aside: Scalar) -> tuple[Scalar, Scalar, Scalar]:
-        """(distance, way out away from the neighbour, and up) of a tread and one neighbour, which begins ``aside``."""
+        """Return (distance, outward direction away from the neighbour, and up) of a tread and a neighbour ``aside``
+        away.
+        """
         above = z - here
         aside = np.maximum(aside, _TINY)
         over = np.maximum(z - there, 0.0)
-        beside = np.sqrt(aside * aside + over * over)  # from the higher neighbour's riser or edge
+        beside = np.sqrt(aside * aside + over * over)  # from the riser or edge of the higher neighbour
         radius = np.minimum(np.maximum(there - here, 0.0), self.fillet)
         level = there <= here
         in_a, in_b = np.maximum(radius - above, 0.0), np.where(level, 0.0, np.maximum(radius - beside, 0.0))
@@ -138,8 +145,8 @@ class Steps(Treads):
 
     Heights ``levels`` [m], each ``tread`` [m] deep from ``start`` [m] on.
 
-    The first level lies before ``start`` and the last goes on for ever. The distance is the true one to the nearest
-    tread, riser or edge, see ``Treads``.
+    The first level lies before ``start`` and the last continues to infinity. The distance is exact, to the nearest
+    tread, riser or edge; see ``Treads``.
     """
 
     levels: Float[ndarray, "n"]
@@ -186,7 +193,7 @@ class Steps(Treads):
         start: float = 0.6,
         friction: float = 0.8,
     ) -> Steps:
-        """Return ``count`` steps up, a landing of so many treads, and the same steps down."""
+        """Return ``count`` steps up, a landing of so many treads, and as many steps down."""
         up = checked_number(rise, "rise of stairs", -1.0, 1.0) * np.arange(count + 1)
         return Steps(np.concatenate([up, np.full(landing - 1, up[-1]), up[-2::-1]]), tread, start, friction)
 
@@ -228,4 +235,4 @@ class Steps(Treads):
             box.size = [0.5 * (end - start), _WIDE, 0.5 * (level - bottom)]
 
 
-__all__ = ["Steps", "Treads"]
+__all__ = ["NARROWEST", "Steps", "Treads"]

@@ -3,18 +3,18 @@
     f_t = -μ(|u|) f_n u / |u|,   μ rising smoothly from 0 to μ_s over v_s, and on to μ_d over v_d
 
 The slope μ f_n / v_s is far too steep for explicit steps, and neither f_n nor the direction of u at the end of the step
-is known at its start: a landing foot's damper alone makes thousands of newtons of one and zero of the other. So a
-sphere is in one of two modes, each linear in the velocity at the *end* of the step.
+is known at its start: a landing foot's damper alone can turn thousands of newtons into zero. So a sphere is in one
+of two modes, each linear in the velocity at the *end* of the step.
 
     sticks:    f_t = -k u⁺,                          k = μ(|u|) f_e / |u| with the elastic force f_e
-    slides:    f_t = -μ f_n⁺ t - k (1 - t tᵀ) u⁺,    t the direction of slip; k turns the force with the slip
+    slides:    f_t = -μ f_n⁺ t - k (1 - t tᵀ) u⁺,    t the direction of slip; k rotates the force with the slip
 
 Sliding friction grows with the normal force of the same step, f_n⁺ = f_n - k_n n·a, which makes D = ... - μ k_n t nᵀ
-unsymmetric: with it a sliding foot is on its cone exactly, whatever its leg does to f_n⁺. Then its modes are updated: a
+unsymmetric: with it a sliding foot is exactly on its cone, whatever its leg does to f_n⁺. Then its modes are updated: a
 sphere that sticks outside its cone slides, one that slides against its t sticks, one whose force left the cone by
-turning takes the direction found. Where the modes chase each other, late iterations keep the direction and take most of
-the friction from a sphere that would slide backwards, in the end all of it: within its cone, and never pushing. Nearly
-every step takes one iteration (1.06 in the mean of a trot on μ = 0.8 with ideal joints).
+rotating takes the new direction. Where the modes cycle, late iterations keep the direction and remove most of the
+friction from a sphere that would slide backwards, finally all of it: the force stays within its cone and never pushes.
+Nearly every step takes one iteration (1.06 in the mean of a trot on μ = 0.8 with ideal joints).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,14 +34,17 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import symmetric
 from nptrace import smoothstep
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 FRICTION = ("isotropic", "per_axis")
-_TINY_SPEED = 1e-8  # [m/s], so that the direction of no slip is not 0 / 0
-_SAME = 1e-9  # of a velocity, and [m/s]: rounding
-_OUTSIDE = 1.005  # times its cone a force may be before the step is solved again
-_LEFT = 0.25  # of its friction: left by a late iteration to a sphere that would slide backwards; later ones leave less
-_RESIDUAL_FRICTION = 1e-6  # of its friction: a sphere with less has none, and is let be
-_STOPPED = 4.0  # guess: friction stops this many times the slip that it would stop if the foot had the robot's mass
+_TINY_SPEED = 1e-8  # [m/s], avoids 0 / 0 in the direction of zero slip
+_SAME = 1e-9  # rounding: fraction of a velocity, and [m/s]
+_OUTSIDE = 1.005  # a force may exceed its cone by this factor before the step is solved again
+# fraction of its friction that a late iteration leaves to a sphere that would slide backwards; later ones leave less
+_LEFT = 0.25
+_RESIDUAL_FRICTION = 1e-6  # fraction of its friction: a sphere with less counts as frictionless and is not changed
+# initial guess: friction can stop this many times the slip that it would stop if the foot had the robot's mass
+_STOPPED = 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +69,7 @@ class StickSlip(ForceLaw):
             raise unknown("friction", self.friction, FRICTION)
 
     def normal(self, depth: float, dt: float) -> tuple[Scalar, Scalar]:
-        """Return (force at rest [N], how it falls with the velocity along the normal over a step of dt [N s/m]).
+        """Return (force at rest [N], its decrease with the normal velocity over a step of dt [N s/m]).
 
         Both must be zero at a depth of zero; ``depth`` is never negative.
         """
@@ -76,7 +78,7 @@ class StickSlip(ForceLaw):
     def law(
         self, depth: float, v_C: Float[ndarray, "3"], friction: float, dt: float
     ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
-        """Return (force, derivatives) by the velocity at the start of the step: what explicit steps use."""
+        """Return (force, derivatives) at the velocity at the start of the step, as explicit steps use it."""
         elastic, slope = self.normal(np.maximum(depth, 0.0), dt)
         normal = np.maximum(elastic - slope * v_C[2], 0.0)
         drag = self._drag(self._speed(v_C[:2]), friction) * normal * np.ones(2)
@@ -84,8 +86,9 @@ class StickSlip(ForceLaw):
 
     # -- implicit steps ----------------------------------------------------------------------------------------------
     def modes(self, count: int) -> Modes:
-        """Return which spheres stick and which slide (per axis for box friction), their slip velocities, and the normal
-        force with which friction turns as the slip does."""
+        """Return which spheres stick and which slide (per axis for box friction), their slip velocities, and the
+        normal force with which friction rotates as the slip does.
+        """
         slides, slip = ((count,), (count, 3)) if self._is_round else ((count, 2), (count, 2))
         return {"holds": np.ones(count), "slides": np.zeros(slides), "slip": np.zeros(slip), "load": np.zeros(count)}
 
@@ -115,10 +118,10 @@ class StickSlip(ForceLaw):
         return LinearisedForce(elastic * on_cone - D @ (v_B / dt), D, kept, parts)
 
     def modes_for_derivative(self, point: ContactPoint, v_B: Float[ndarray, "3"], modes: Modes) -> Modes:
-        """Return the modes of a step for its derivative; the slip is that at the start of the step unless an
-        iteration changed it.
+        """Return the modes of a step for its derivative, with the slip at its start unless an iteration changed it.
 
-        Held, that one is only about right: what turns a sliding foot's force with its slip is k, which is in D anyway.
+        Held constant, that slip is only approximate: the rotation of a sliding foot's force with its slip is due to k,
+        which is in D anyway.
         """
         start = v_B if self._is_round else self._tangential(point, v_B)
         last = modes["slip"]
@@ -129,20 +132,25 @@ class StickSlip(ForceLaw):
     def update_modes(
         self, sphere: LinearisedForce, v_B: Float[ndarray, "3"], dt: float, iteration: float
     ) -> tuple[Float[ndarray, "3"], Modes, Scalar]:
-        """Return (force, modes for another iteration, how much they differ): it pulls, leaves its cone, slides back."""
+        """Return (force, modes for another iteration, how many changed): a sphere may pull, leave its cone or slide
+        backwards.
+        """
         (point, at_rest, falls, drag, pressed, mu, t, on_cone), modes = sphere.parts, sphere.modes
         slides, hold = modes["slides"], modes["holds"]
         u, presses = self._tangential(point, v_B), at_rest - falls * (point.R_BC[:, 2] @ v_B)
         f_n, along = hold * presses, self._dot(u, t)
-        # let go in an iteration whose other modes were wrong, it is taken back; late iterations only let go
+        # a sphere released in an iteration with wrong modes is restored; late iterations only release
         holds = np.where(presses < 0.0, 0.0, np.where(iteration < FREEZE_AFTER, 1.0, hold))
-        across = u - along * t  # a difference of vectors: one of squares would be all rounding where drag is large
-        if self._is_round:  # tangential to the last digit, or its rounding times drag would be part of the normal force
+        # a difference of vectors: a difference of squares would be all rounding where drag is large
+        across = u - along * t
+        # tangential to the last digit, otherwise its rounding times drag would be part of the normal force
+        if self._is_round:
             across = self._tangential(point, across)
         across = drag * across
         turned, load = pressed * across, np.clip(f_n, 0.0, at_rest)
-        room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)  # of the cone, across the direction of sliding
-        found = np.where(slides > 0.0, np.maximum(pressed, f_n), pressed)  # it turns with the load found, too
+        # component of the cone across the direction of sliding
+        room = (_OUTSIDE**2 - slides * slides) * np.square(mu * f_n)
+        found = np.where(slides > 0.0, np.maximum(pressed, f_n), pressed)  # it rotates with the new load, too
         leaves = np.square(found) * self._dot(across, across) > room
         back = (slides > _RESIDUAL_FRICTION) & (along < 0.0) & (f_n > 0.0)
         after = {
@@ -168,11 +176,11 @@ class StickSlip(ForceLaw):
     def _slip(
         self, point: ContactPoint, first: Scalar, v_B: Float[ndarray, "3"], before: ndarray
     ) -> tuple[ndarray, ndarray]:
-        """(what it is made of, slip): by the start of the step in its first iteration, then as it was last found.
+        """Return (its defining values, slip): from the start of the step in its first iteration, then as last found.
 
-        What a sticking sphere slips may be no more than the rounding of its speed along the normal, and friction that
-        is not tangential to the last digit would change the normal force: so what was found is made tangential again.
-        What it is made of is what a mode keeps: a settled robot finds the same again, bit for bit.
+        The slip of a sticking sphere may be no more than the rounding of its normal velocity, and friction that is not
+        tangential to the last digit would change the normal force: so it is made tangential again. A mode keeps the
+        defining values: a robot at rest reproduces them bit for bit.
         """
         if self._is_round:
             seen = np.where(first, v_B, before)
@@ -192,7 +200,9 @@ class StickSlip(ForceLaw):
     def _derivatives(
         self, point: ContactPoint, k: Scalar, k_n: Scalar, on_cone: ndarray, t: ndarray
     ) -> Float[ndarray, "3 3"]:
-        """D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis k is two and t is ±1 or 0."""
+        """Return D in base axes: k (1 - n nᵀ - t tᵀ) + k_n (n - μ t) nᵀ; per axis, k is two numbers and t is ±1 or
+        0.
+        """
         n = point.R_BC[:, 2]
         if self._is_round:
             return np.outer(k_n * on_cone - k * n, n) - symmetric(np.outer(k * t, t)) + k * np.eye(3)
@@ -200,7 +210,9 @@ class StickSlip(ForceLaw):
         return across + np.outer(k_n * on_cone, n)
 
     def _mu(self, slides: Scalar, speed: Scalar, point: ContactPoint, v_B: Float[ndarray, "3"]) -> Scalar:
-        """Return the friction of a sphere that slides, by its faster slip of start and end; or of one that sticks."""
+        """Return the friction coefficient of a sliding sphere, for its faster slip of start and end, or of a
+        sticking one.
+        """
         if not self._has_ratio:
             return point.friction
         at = np.maximum(np.maximum(speed, self._speed(self._tangential(point, v_B))), self.stick_speed)
@@ -208,24 +220,26 @@ class StickSlip(ForceLaw):
 
     @property
     def _has_ratio(self) -> bool:
-        """Whether static friction differs from sliding friction; a traced ratio may."""
+        """Return whether static friction differs from sliding friction; a traced ratio may."""
         return type(self.static_ratio) is not float or self.static_ratio != 1.0
 
     def _drag(self, speed: Scalar, friction: Scalar) -> Scalar:
-        """μ(speed) / speed: the secant slope of friction for a unit normal force."""
+        """Return μ(speed) / speed: the secant slope of friction for a unit normal force."""
         mu = np.minimum(speed, self.stick_speed) * self._creep(speed, friction)
         if self._has_ratio:
             mu = mu + self._sliding(speed, friction) - self.static_ratio * friction
         return mu / speed
 
     def _creep(self, speed: Scalar, friction: Scalar) -> Scalar:
-        """Return the friction of a sphere that sticks, whatever its speed: up to v_s a cubic, then its value there."""
+        """Return the friction coefficient of a sticking sphere at any speed: a cubic up to v_s, then its value
+        there.
+        """
         s = np.minimum(speed / self.stick_speed, 1.0)
         steep = self.static_ratio * friction / self.stick_speed
         return 1.5 * steep - 0.5 * steep * (s * s)
 
     def _sliding(self, speed: Scalar, friction: Scalar) -> Scalar:
-        """μ from v_s on."""
+        """Return μ from v_s on."""
         mu_s = self.static_ratio * friction
         if not self._has_ratio:
             return mu_s

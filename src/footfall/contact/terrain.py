@@ -1,4 +1,4 @@
-"""The grounds there are, by the name on the command line and by the kind in a file.
+"""The built-in grounds, by name on the command line and by kind in a file.
 
 contact.terrain.named("rough:0.04", seed=3, friction=0.7)
 """
@@ -26,8 +26,8 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
     start; ``FILE.png:H:L`` and ``FILE.npy:L`` are heightfields (white at H metres, L metres long).
 
     Args:
-        seed: of random grounds.
-        friction: coefficient of sliding friction.
+        seed: Seed of random grounds.
+        friction: Coefficient of sliding friction.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a ground is a string such as 'rough:0.04', got {name!r}")
@@ -38,7 +38,7 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
 
 
 def from_json(form: Json) -> Ground:
-    """Return the ground of ``Ground.to_json``. Nobody vouches for a file: anything else is refused."""
+    """Return the ground of ``Ground.to_json``. Files are untrusted: anything else raises."""
     if not isinstance(form, dict):
         raise InputError("the ground is not a JSON object")
     fields: dict[str, Json] = dict(form)

@@ -1,4 +1,4 @@
-"""Controllers, and the interface that all of them share."""
+"""Controllers, and the interface that they share."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -85,13 +85,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Given:
-    if name == "Estimated":  # what estimates is in sensing, which needs the interface of this package
+    if name == "Estimated":  # estimators are in sensing, which needs the interface of this package
         return import_module("footfall.sensing.estimation.estimated").Estimated
     if name == "Estimator":
         return import_module("footfall.sensing.estimation.estimator").Estimator
     if name == "TorqueSensing":
         return import_module("footfall.sensing.estimation.torque_sensing").TorqueSensing
-    if name in ("Moment", "PlanningTask", "Sampling"):  # what rolls out the physics is in sim
+    if name in ("Moment", "PlanningTask", "Sampling"):  # controllers that roll out the physics are in sim
         return getattr(import_module("footfall.sim.sampling"), name)
     raise hints.missing("footfall.control", name, __all__, hints.CONTROL)
 

@@ -13,7 +13,7 @@ from footfall.hints import COMMAND, names_arguments
 @names_arguments("part of a command", COMMAND)
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command to a controller: velocity of the trunk in its heading's axes, height and posture."""
+    """A command to a controller: trunk velocity in heading axes, height and posture."""
 
     forward: float = 0.0  # [m/s]
     sideways: float = 0.0  # [m/s], to the left
@@ -27,11 +27,11 @@ _NAMES = tuple(f.name for f in fields(Command))
 
 
 def check_command(command: Command) -> None:
-    """Refuse a command with a value that is no finite number."""
+    """Raise for a command with a value that is not a finite number."""
     if not isinstance(command, Command):
         raise InputError(
             f"a command must be a Command(forward, sideways, turn, ...), got {type(command).__name__};"
-            " one that changes in time is a Schedule or a function of time (ff.sim.Schedule.parse, lambda t: ...)"
+            " use a Schedule or a function of time for one that changes (ff.sim.Schedule.parse, lambda t: ...)"
         )
     for name in _NAMES:
         value = getattr(command, name)

@@ -1,9 +1,9 @@
-"""A controller that does not know what was changed of the robot.
+"""A controller that keeps its model of the robot when the simulated robot changes.
 
     ff.Batch(robot, 1000, FixedModel(Locomotion(), robot), free=["trunk.mass"])
 
-A controller is given the robot that is simulated. Where parameters of that robot differ within a batch, are
-differentiated by, or stand for what nobody has measured, this one goes on planning with the robot it was given.
+A controller is given the robot that is simulated. Where its parameters differ within a batch, are differentiated, or
+represent unknown quantities, this one continues to plan with the robot that it was created with.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -19,11 +18,12 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)
 class FixedModel(ControllerWrapper):
-    """A controller that computes with the model ``robot``, whatever robot it runs on."""
+    """A controller that computes with the model ``robot``, whatever robot is simulated."""
 
     inner: Controller
     robot: Robot
@@ -35,7 +35,9 @@ class FixedModel(ControllerWrapper):
 
     def start(self, robot: Robot) -> PyTree:
         if robot.joint_names != self.robot.joint_names:
-            raise InputError(f"FixedModel plans for '{self.robot.name}', which has other joints than '{robot.name}'")
+            raise InputError(
+                f"FixedModel plans for '{self.robot.name}', whose joints differ from those of '{robot.name}'"
+            )
         return self.inner.start(self.robot)
 
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:

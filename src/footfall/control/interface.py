@@ -1,8 +1,8 @@
-"""The interface of controllers: what one is given, and what it returns.
+"""The interface of controllers: their inputs and outputs.
 
-A controller is called at its own ``rate`` with the time, the robot, what is sensed, the user's command and its own
-memory, and returns a ``JointCommand`` and the memory for next time. Plain NumPy without hidden state is traced and
-compiled with the physics; anything else (a solver from elsewhere) runs in Python between compiled steps.
+A controller is called at its ``rate`` with the time, the robot, the sensed state, the user's command and its memory,
+and returns a ``JointCommand`` and the memory for the next tick. Plain NumPy without hidden state is traced and compiled
+with the physics; anything else (an external solver) runs in Python between compiled steps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, overload
 
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.adapters import Adapter, function_name, has_members
@@ -27,18 +26,19 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
-Log = list[tuple[float, str]]  # (time [s], what happened): a recording has it as events
+Log = list[tuple[float, str]]  # (time [s], description): recorded as events
 
 
 class StateEstimates(Protocol):
-    """The estimates of a controller with an estimator in it (``control.Estimated``)."""
+    """The state estimates of a controller that contains an estimator (``control.Estimated``)."""
 
-    keep: int  # every so many ticks are kept
-    seen: Sensed | None  # in the last tick
+    keep: int  # interval of kept estimates, in ticks
+    seen: Sensed | None  # those of the last tick
 
     def history(self) -> PyTree:
-        """Return the estimates that were kept: ``sensing.estimation.estimated.History``."""
+        """Return the recorded estimates: ``sensing.estimation.estimated.History``."""
         ...
 
 
@@ -47,10 +47,11 @@ class ControllerInfo:
     """Properties of a controller that are known before it runs."""
 
     traceable: bool = True  # plain NumPy, compiled with the physics; otherwise it runs in Python between compiled steps
-    needs_sensors: bool = False  # runs on readings, not on the true state
+    needs_sensors: bool = False  # runs on sensor readings, not on the true state
     follows_command: bool = False  # follows the velocity command
-    uses_foot_forces: bool = False  # reads the forces at the feet: a batch keeps them for it
-    long_to_compile: bool = False  # takes seconds: numbers of the ground stay inputs, and one program serves its kind
+    uses_foot_forces: bool = False  # reads the foot forces: a batch stores them for it
+    # slow to compile: numbers of the ground stay inputs, and one program serves all grounds of a kind
+    long_to_compile: bool = False
 
 
 _INFO_FIELDS = tuple(f.name for f in fields(ControllerInfo))
@@ -65,14 +66,14 @@ class Controller(ABC):
     an instance of a user's object that does not derive from this class.
     """
 
-    if TYPE_CHECKING:  # an attribute, a field or a property: a property here would be taken for a field's default
+    if TYPE_CHECKING:  # an attribute, a field or a property: a property here would be mistaken for a field's default
 
         @property
         def rate(self) -> float:
             """Ticks per second [Hz]."""
             ...
 
-    log: Log | None = None  # its entries become events of a recording
+    log: Log | None = None  # its entries become events in a recording
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -85,9 +86,9 @@ class Controller(ABC):
         """Return the memory before the first tick: any pytree of arrays."""
 
     def memory_of_robots(self, memory: PyTree, numbers: Integer[ndarray, "n"]) -> PyTree:
-        """Return the first memory for the robots of a batch with these numbers, from 0 on.
+        """Return the initial memory for the robots of a batch with these indices, counted from 0.
 
-        Leaves that differ between robots, as noise does, have an axis for them in front.
+        Leaves that differ between robots, such as noise, have a leading robot axis.
         """
         return memory
 
@@ -95,16 +96,16 @@ class Controller(ABC):
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
     ) -> tuple[JointCommand, PyTree]:
-        """Return what the joints are commanded, and the memory for the next tick."""
+        """Return the command to the joints, and the memory for the next tick."""
 
     @property
     def info(self) -> ControllerInfo:
-        """Properties of the controller; a class attribute if they are the same for all instances."""
+        """Return the properties of the controller; a class attribute if they are the same for all instances."""
         return ControllerInfo()
 
     @property
     def name(self) -> str:
-        """The name in messages and recordings."""
+        """Return the name used in messages and recordings."""
         return type(self).__name__
 
     # -- what a run asks before it begins ----------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class Controller(ABC):
 
     # -- compiling ---------------------------------------------------------------------------------------------------
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:  # noqa: B027
-        """Compile what it needs before a run in Python."""
+        """Compile the required functions before a run in Python."""
 
     def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:  # noqa: B027
         """Receive the factory of optimal control problems on the simulator's step."""
@@ -145,12 +146,12 @@ class Controller(ABC):
     # -- logging -----------------------------------------------------------------------------------------------------
     @property
     def logs(self) -> list[Log]:
-        """Logs of this controller and of those that it wraps."""
+        """Return the logs of this controller and of those that it wraps."""
         return [] if self.log is None else [self.log]
 
     @property
     def estimates(self) -> StateEstimates | None:
-        """The estimates of the robot's state by this controller or the one it wraps; None without an estimator."""
+        """Return the state estimates of this controller or of the one it wraps; None without an estimator."""
         return None
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:  # noqa: B027
@@ -158,9 +159,9 @@ class Controller(ABC):
 
 
 class ControllerWrapper(Controller):
-    """A controller around another one, ``inner``, to which it passes on everything that it does not override.
+    """A controller around another one, ``inner``, to which it delegates everything that it does not override.
 
-    Its memory is that of the inner controller, or, if it has its own, a dictionary with the inner memory under
+    Its memory is that of the inner controller, or, if it has memory itself, a dictionary with the inner memory under
     "inner".
     """
 
@@ -171,7 +172,7 @@ class ControllerWrapper(Controller):
 
     @property
     def wrapped(self) -> Controller:
-        """The inner controller as a ``Controller``."""
+        """Return the inner controller as a ``Controller``."""
         return self.inner if isinstance(self.inner, Controller) else as_controller(self.inner)
 
     @property
@@ -232,13 +233,13 @@ class ControllerWrapper(Controller):
 
 
 def _keeps_inner(memory: PyTree) -> bool:
-    """Return whether a wrapper has a memory of its own beside that of the controller in it."""
+    """Return whether a wrapper has memory besides that of the controller in it."""
     return isinstance(memory, dict) and "inner" in memory
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptedController(Adapter, Controller):
-    """A user's object that does not derive from ``Controller``: its own members, and defaults for those it lacks."""
+    """A user-defined object that does not derive from ``Controller``: its members, with defaults for missing ones."""
 
     adapted: Given
 
@@ -252,7 +253,9 @@ class AdaptedController(Adapter, Controller):
 
     @property
     def info(self) -> ControllerInfo:
-        """Its ``info``, or flags by name; what has a ``prepare`` runs in Python unless it says otherwise."""
+        """Return its ``info``, or flags by name; an object with ``prepare`` runs in Python unless it states
+        otherwise.
+        """
         if isinstance(info := self.get("info", None), ControllerInfo):
             return info
         flags = {name: bool(getattr(self.adapted, name)) for name in _INFO_FIELDS if hasattr(self.adapted, name)}
@@ -278,7 +281,7 @@ class AdaptedController(Adapter, Controller):
 
 
 def _own_or_default(name: str, default: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """Return a method that calls the member ``name`` of the user's object, or the default where it has none."""
+    """Return a method that calls the member ``name`` of the user's object, or the default if it has none."""
 
     def method(self: AdaptedController, *arguments: PyTree) -> PyTree:
         return getattr(self.adapted, name, partial(default, self))(*arguments)
@@ -292,9 +295,9 @@ for _name, _default in vars(Controller).items():
 
 
 def as_controller(given: Given, what: str = "") -> Controller:
-    """A controller as it is, a user-defined one with what it leaves out, or one sentence about what it lacks.
+    """Return a controller unchanged, or a user-defined one with defaults; raise if a required member is missing.
 
-    what: what must be one, for that sentence.
+    what: the subject of the error message.
     """
     if isinstance(given, type):
         raise InputError(f"{what}a controller must be an object, such as {given.__name__}(...), got its class")
@@ -325,14 +328,16 @@ class FunctionController(Controller):
         try:
             inspect.signature(self.function).bind(*range(5))
         except TypeError as error:
-            raise InputError(f"{self.name}(t, robot, sensed, command, memory) is its signature: {error}") from None
+            raise InputError(
+                f"{self.name}(t, robot, sensed, command, memory) is the required signature: {error}"
+            ) from None
 
     @property
     def name(self) -> str:
         return function_name(self.function)
 
     def start(self, robot: Robot) -> PyTree:
-        return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # it may be changed in place
+        return self.memory(robot) if callable(self.memory) else copy.deepcopy(self.memory)  # may be modified in place
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
@@ -341,7 +346,7 @@ class FunctionController(Controller):
 
 
 def check_rate(rate: Given) -> None:
-    """Refuse what is no rate of a controller [Hz]."""
+    """Raise for an invalid rate of a controller [Hz]."""
     positive_number(rate, "the rate of a controller")
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.hints import JOINT_COMMAND, names_arguments
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 @names_arguments("part of a JointCommand", JOINT_COMMAND)
@@ -31,7 +31,7 @@ class JointCommand:
     torque: Float[ndarray, "nj"] | float = 0.0  # [N m]
 
     def broadcast(self, joints: int) -> JointCommand:
-        """Every field as an array of one number a joint."""
+        """Return the command with every field as an array of one number per joint."""
         return JointCommand(
             *(_broadcast(getattr(self, key), joints, key) for key in ("position", "velocity", "kp", "kd", "torque"))
         )
@@ -41,9 +41,9 @@ def _broadcast(value: Given, joints: int, key: str) -> ndarray:
     if type(value) is ndarray and value.dtype == float and value.shape == (joints,):
         return value
     if isinstance(value, (list, tuple)):
-        value = np.array(value)  # traced values too
+        value = np.array(value)  # includes traced values
     elif hasattr(value, "__array__") and not isinstance(value, (ndarray, np.generic)):
-        value = np.asarray(value)  # a tensor of a learning framework
+        value = np.asarray(value)  # a tensor of a machine-learning framework
     if isinstance(value, (str, bytes)) or getattr(value, "dtype", np.dtype(float)).kind not in "fiubO":
         shown = " ".join(repr(value).split())[:60]
         raise InputError(f"{key} of a JointCommand must be one real number or {joints} of them, got {shown}")

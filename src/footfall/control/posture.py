@@ -1,9 +1,8 @@
-"""A standing posture for any robot whose legs have a closed form: feet under hips, knees the way the limits allow."""
+"""A standing posture for any robot whose legs have a closed form: feet below hips, knees bent as the limits permit."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -16,10 +15,11 @@ from footfall.robot.model.description import Pose, Robot
 from footfall.robot.model.placement import foot_centres, standing_pose
 from footfall.spatial import cross
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
-_MAX_UNEVENNESS = 0.2  # of the height: by which soles of a pose may differ in height that is still a stand
-_MIN_STRETCH_FRACTION = 0.35  # of the stretched leg: hips as low as this lie rather than stand
-_STAND_STRETCH_FRACTION = 0.72  # of the straight leg: bent enough to push, straight enough to stand easily
+_MAX_UNEVENNESS = 0.2  # fraction of the height by which soles of a standing pose may differ in height
+_MIN_STRETCH_FRACTION = 0.35  # fraction of the stretched leg: with lower hips, the robot lies rather than stands
+_STAND_STRETCH_FRACTION = 0.72  # fraction of the straight leg: bent enough to push, straight enough to stand easily
 
 
 def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndarray, "nj"]:
@@ -54,15 +54,16 @@ def standing_joints(robot: Robot, hip_height: float | None = None) -> Float[ndar
 
 
 def with_stand(robot: Robot) -> Robot:
-    """The robot with a pose ``stand``: its own, or what its file calls ``home`` or ``standing`` if that stands on its
-    feet, else feet under the hips; as it is where no leg tells how to stand."""
+    """Return the robot with a pose ``stand``: its own, or what its file calls ``home`` or ``standing`` if that
+    stands on its feet, otherwise feet below the hips; unchanged if no leg can stand.
+    """
     if not (robot.floating and robot.nf) or ("stand" in robot.poses and robot.model_file is None):
         return robot
     given = stand_of(robot.poses)
     if given is not None and (given == "stand" or stands_in(robot, robot.poses[given].joints)):
         joints = robot.poses[given].joints
         joints = closed_joints(robot, joints) if robot.loops else joints
-        pose = standing_pose(robot, joints)  # heights of keyframes are rounded, or for a drop
+        pose = standing_pose(robot, joints)  # heights of keyframes are rounded, or chosen for a drop
     else:
         try:
             q, _ = standing_state(robot)
@@ -73,7 +74,7 @@ def with_stand(robot: Robot) -> Robot:
 
 
 def why_no_stand(robot: Robot) -> str:
-    """Return why a robot has no pose ``stand``, in words; empty if it has one."""
+    """Return why a robot has no pose ``stand``, as text; empty if it has one."""
     if "stand" in robot.poses:
         return ""
     if not robot.floating:
@@ -88,7 +89,7 @@ def why_no_stand(robot: Robot) -> str:
 
 
 def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
-    """Whether a pose is a stand: all feet about level under the base, legs neither folded nor stretched."""
+    """Return whether a pose is a stand: all feet about level below the base, legs neither folded nor stretched."""
     soles = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])
     if soles.max() >= 0 or np.ptp(soles) > _MAX_UNEVENNESS * -soles.min():
         return False
@@ -104,7 +105,7 @@ def stands_in(robot: Robot, joints: Float[ndarray, "nj"]) -> bool:
 
 
 def load_of_standing(robot: Robot) -> Float[ndarray, "nj"]:
-    """Torques that hold the robot in its stand, its weight shared by the feet [N m]."""
+    """Return torques that hold the robot in its stand, its weight shared by the feet [N m]."""
     from footfall.dynamics.gravity_terms import gravity_terms
     from footfall.kinematics.jacobian import feet_jacobian
 
@@ -115,7 +116,9 @@ def load_of_standing(robot: Robot) -> Float[ndarray, "nj"]:
 
 
 def _rest_joints(robot: Robot) -> Float[ndarray, "nj"]:
-    """Where joints are that are no leg's: as the file stands, else at zero, or next to it within their limits."""
+    """Return positions of joints outside legs: as in the file's stand, otherwise zero, or the nearest value within
+    their limits.
+    """
     given = stand_of(robot.poses)
     if given is not None:
         return np.array(robot.poses[given].joints)
@@ -124,8 +127,9 @@ def _rest_joints(robot: Robot) -> Float[ndarray, "nj"]:
 
 
 def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "nj nj"]:
-    """P, which keeps of joint motions what feet and trunk leave free: the whole of a joint that moves no foot or
-    several, as a spine does; of a leg with more than three joints what its foot does not feel, I - Jᵀ(J Jᵀ)⁻¹J."""
+    """Return P, the projection of joint motions onto those free of feet and trunk: the whole motion of a joint that
+    moves no foot or several, as in a spine; for a leg with more than three joints its null space, I - Jᵀ(J Jᵀ)⁻¹J.
+    """
     moved = _moved_feet(robot)
     P = np.zeros((robot.nj, robot.nj))
     for j, feet in enumerate(moved):
@@ -135,7 +139,7 @@ def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "
         if len(leg) <= 3:
             continue
         J_leg = np.stack([J[k][:, j] for j in leg], axis=1)
-        A = J_leg @ J_leg.T + 1e-6 * np.eye(3)  # a stretched leg has no inverse: little, and no harm elsewhere
+        A = J_leg @ J_leg.T + 1e-6 * np.eye(3)  # a stretched leg has no inverse: small, and harmless elsewhere
         rows = np.stack([cross(A[1], A[2]), cross(A[2], A[0]), cross(A[0], A[1])])
         N = np.eye(len(leg)) - J_leg.T @ (rows.T @ J_leg) / (A[0] @ rows[0])
         for i, row in enumerate(leg):
@@ -145,7 +149,7 @@ def free_motions(robot: Robot, J: Float[ndarray, "nf 3 nj"]) -> Float[ndarray, "
 
 
 def own_joints(robot: Robot, foot: int) -> list[int]:
-    """The joints that move one foot and no other, as they are counted in ``robot.joint_names``."""
+    """Return the indices in ``robot.joint_names`` of the joints that move one foot and no other."""
     return [j for j, feet in enumerate(_moved_feet(robot)) if feet == [foot]]
 
 
@@ -160,7 +164,7 @@ def standing_state(robot: Robot, hip_height: float | None = None) -> tuple[Float
 
     Args:
         robot: The robot.
-        hip_height: Height of the hips over the ground [m]; 72 % of the stretched leg unless given.
+        hip_height: Height of the hips above the ground [m]; 72 % of the stretched leg unless given.
 
     Returns:
         q and v.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -26,22 +26,25 @@ class Sensed:
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
-    forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+    forces: Float[ndarray, "nf 3"]  # forces on the feet, world axes [N]
     imu: Inertial | None = None  # with sensors only
-    foot_force: Float[ndarray, "nf 3"] | None = None  # on the feet, base axes [N]: as measured, with sensors only
-    gravity: Gravity = GRAVITY  # where the robot is, world axes [m/s²]: known, not measured
-    contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a foot that stands: of an estimator only
+    # forces on the feet, base axes [N]: as measured, with sensors only
+    foot_force: Float[ndarray, "nf 3"] | None = None
+    gravity: Gravity = GRAVITY  # gravity at the robot, world axes [m/s²]: known, not measured
+    contact: Float[ndarray, "nf"] | None = None  # the contact mode, 1 for a stance foot: with an estimator only
 
     @property
     def gyro(self) -> Float[ndarray, "3"]:
-        """Angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
+        """Return the angular velocity [rad/s]: the IMU's, or without one that of the base in its own axes."""
         if self.imu is not None:
             return self.imu.gyro
         return self.v[:3] if self._floating else np.zeros(3)
 
     @property
     def acceleration(self) -> Float[ndarray, "3"]:
-        """Specific force [m/s²]: the IMU's reading, or without an IMU that of a base that does not accelerate."""
+        """Return the specific force [m/s²]: the IMU's reading, or without an IMU that of a base at constant
+        velocity.
+        """
         if self.imu is not None:
             return self.imu.acceleration
         up = np.zeros(3) - np.array(self.gravity)

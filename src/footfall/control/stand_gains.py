@@ -1,9 +1,8 @@
-"""Joint gains that hold a robot up, in proportion to its weight: for every stand that is not tuned by hand."""
+"""Joint gains that hold a robot up, in proportion to its weight, for stands without tuned gains."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -11,13 +10,14 @@ from footfall.gait.tuned import for_robot
 from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
+from nptrace.array_types import Float
 
-STIFFNESS, DAMPING = 0.5, 0.012  # of every joint, per newton of weight [m/rad, m s/rad]
-MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to hold, however weak gravity is [m/s²]
+STIFFNESS, DAMPING = 0.5, 0.012  # gains of every joint, per newton of weight [m/rad, m s/rad]
+MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to control, however weak gravity is [m/s²]
 
 
 def supported_weight(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) -> float:
-    """The weight that joints are to hold: in this gravity, or in a tenth of the Earth's where it is weaker [N]."""
+    """Return the weight that joints support: in this gravity, or in a tenth of the Earth's if it is weaker [N]."""
     return robot.mass * np.maximum(strength(gravity), MIN_GRAVITY)
 
 
@@ -44,8 +44,8 @@ def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
     With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 
     Args:
-        robot: One that can stand on the four feet LF, RF, LH, RH.
-        gait: By its name.
+        robot: A robot that can stand on the four feet LF, RF, LH, RH.
+        gait: Name of the gait.
 
     Returns:
         kp [N m/rad] and kd [N m s/rad].

@@ -1,4 +1,4 @@
-"""Pictures: one style, drawings of robots, a painter, videos."""
+"""Pictures: figure style, drawings of robots, a painter, videos."""
 
 from typing import TYPE_CHECKING
 

@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 
 LIMB_COLOURS = ("#1f77b4", "#d95f02", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
 TRUNK_COLOUR = "#6b7280"
-VIEW = (-58.0, 20.0)  # where the eye stands: azimuth and elevation [deg]; the robot faces right
+VIEW = (-58.0, 20.0)  # direction of the viewer: azimuth and elevation [deg]; the robot faces right
 _MANY = 6  # ends of branches
 
 
 def draw(robot: Robot, q: np.ndarray | None = None, leg: str | None = None, view: tuple[float, float] = VIEW) -> Figure:
-    """The robot, one of its legs (the first unless named) and its tree on one sheet; ``q`` as for ``draw_robot``."""
+    """Draw the robot, one of its legs (the first unless named) and its tree on one sheet; ``q`` as in
+    ``draw_robot``.
+    """
     figure = new_figure(16, 6.9, layout=None)
     grid = figure.add_gridspec(
         1, 3, width_ratios=(1.2, 1.0, 0.9), left=0.015, right=0.985, bottom=0.02, top=0.88, wspace=0.06
@@ -116,7 +118,7 @@ def card(robot: Robot) -> str:
         "poses": ", ".join(robot.poses) or "none",
         "notes": robot.notes,
     }
-    left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style
+    left = 'style="text-align:left;vertical-align:top"'  # overrides the notebook's style
     cells = "".join(f"<tr><th {left}>{escape(k)}</th><td {left}>{escape(v)}</td></tr>" for k, v in rows.items() if v)
     picture = io.BytesIO()
     draw_robot(robot).savefig(picture, format="png", dpi=120, bbox_inches="tight", metadata={"Software": None})
@@ -216,7 +218,7 @@ def _tree_view(ax: Axes, robot: Robot) -> None:
     tree = robot.tree
     at, limb, n = _layout(tree.children), _limbs(robot), len(tree.bodies)
     deepest = min(y for _, y in at)
-    beside = sum(not below for below in tree.children) <= _MANY  # of many branches names go under the bodies
+    beside = sum(not below for below in tree.children) <= _MANY  # with many branches, names go below the bodies
     for i in range(1, n):
         (x0, y0), (x1, y1) = at[tree.parent[i]], at[i]
         ax.plot([x0, x1], [y0, y1], color=INK, lw=1.1, zorder=1)
@@ -262,7 +264,7 @@ def _colour(limb: int | None) -> str:
 
 
 def _limbs(robot: Robot) -> list[int | None]:
-    """For each body the number of the one foot (or leaf) that hangs on it, None for the trunk and spine."""
+    """Return for each body the number of its only foot (or leaf) below, None for the trunk and spine."""
     tree = robot.tree
     ends = tree.feet or tuple(i for i, children in enumerate(tree.children) if not children)
     owners = [[k for k, end in enumerate(ends) if end in tree.subtree[i]] for i in range(len(tree.bodies))]
@@ -270,7 +272,7 @@ def _limbs(robot: Robot) -> list[int | None]:
 
 
 def _layout(children: tuple[tuple[int, ...], ...]) -> list[tuple[float, float]]:
-    """Places of the bodies in the graph: leaves side by side, a parent over the middle of its children."""
+    """Return positions of the bodies in the graph: leaves side by side, a parent over the middle of its children."""
     at: list[tuple[float, float]] = [(0.0, 0.0)] * len(children)
     leaves = 0
 

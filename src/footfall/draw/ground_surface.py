@@ -1,4 +1,4 @@
-"""Where the surface of a ground is cut into a mesh to be drawn."""
+"""Cut the surface of a ground into a mesh for drawing."""
 
 from __future__ import annotations
 

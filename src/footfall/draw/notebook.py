@@ -1,4 +1,4 @@
-"""How objects show themselves: one short line at a prompt, a small table in a notebook."""
+"""Display of objects: one short line at a prompt, a small table in a notebook."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import html
 
 
 class Summarised:
-    """Gives ``__repr__`` and ``_repr_html_`` to a class whose ``_summary`` says a title and rows of (name, value)."""
+    """Provide ``__repr__`` and ``_repr_html_`` for a class whose ``_summary`` returns a title and rows of (name,
+    value).
+    """
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         raise NotImplementedError
@@ -17,7 +19,7 @@ class Summarised:
 
     def _repr_html_(self) -> str:
         title, rows = self._summary()
-        left = 'style="text-align:left"'  # whatever the notebook's own style
+        left = 'style="text-align:left"'  # overrides the notebook's style
         cells = [(type(self).__name__, title), *rows]
         lines = "".join(f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>" for k, v in cells)
         return f"<table>{lines}</table>"

@@ -1,6 +1,6 @@
-"""A picture of triangles in space, painted from far to near on a plain image: no GPU, no browser, no window.
+"""A picture of triangles in space, painted from far to near on a plain image, without a GPU, browser or window.
 
-Colours come from one lamp and the sky. The picture is painted at twice its size and scaled down, which smooths edges.
+Shading is from one light and the sky. The picture is painted at twice its size and scaled down, which smooths edges.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import MissingExtraError
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SKY, HORIZON = np.array([226.0, 234.0, 243.0]), np.array([250.0, 251.0, 253.0])
 LAMP = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
-_FINE = 2  # pixels of the painting for one of the picture, along both axes
+_FINE = 2  # painted pixels per pixel of the picture, along both axes
 _NEAR = 0.05  # [m]
 
 
@@ -38,7 +38,9 @@ def pillow() -> ModuleType:
 
 
 class Painter:
-    """Paints pictures of one size. ``look`` begins one and says from where; the rest paints, far things first."""
+    """Painter of pictures of one size. ``look`` starts a picture from a viewpoint; the rest paints, far objects
+    first.
+    """
 
     empty: Image  # the sky
 
@@ -47,7 +49,7 @@ class Painter:
         self.width, self.height = width, height
         self.size = (_FINE * width, _FINE * height)
         self.focus = 0.5 * self.size[1] / np.tan(np.radians(view) / 2)  # view: from bottom to top [deg]
-        self._horizon: int | None = None  # of the sky that is painted already
+        self._horizon: int | None = None  # the sky, already painted
         self.look(np.array([2.0, -3.0, 1.5]), np.zeros(3))
 
     def look(self, eye: Float[ndarray, "3"], at: Float[ndarray, "3"]) -> None:
@@ -61,7 +63,7 @@ class Painter:
         self.draw = self.pil.ImageDraw.Draw(self.image, "RGBA")
 
     def _sky(self, horizon: int) -> Image:
-        """Paler towards the horizon, and plain below it."""
+        """Return the sky: paler towards the horizon, and plain below it."""
         if horizon != self._horizon:
             ramp = np.clip(
                 (np.arange(self.size[1]) + 0.6 * self.size[1]) / max(horizon + 0.6 * self.size[1], 1.0), 0, 1
@@ -72,7 +74,7 @@ class Painter:
         return self.empty
 
     def flat(self, points: Float[ndarray, "n 3"]) -> tuple[Float[ndarray, "n 2"], Float[ndarray, "n"]]:
-        """Return (positions on the painting, distance ahead of the eye [m])."""
+        """Return (positions on the image, distance in front of the eye [m])."""
         seen = (points - self.eye) @ self.R.T
         ahead = np.maximum(seen[:, 2], _NEAR)
         positions = seen[:, :2] * (self.focus / ahead)[:, None] + 0.5 * np.array(self.size)
@@ -80,7 +82,7 @@ class Painter:
 
     # -- what is painted -----------------------------------------------------------------------------------------------
     def polygons(self, points: Float[ndarray, "n 3"], corners: ndarray, colors: Float[ndarray, "m 3"]) -> None:
-        """Polygons of one number of corners, those farthest first; what reaches behind the eye is left out."""
+        """Paint polygons with equal numbers of corners, farthest first; those that reach behind the eye are omitted."""
         positions, ahead = self.flat(points)
         order = np.argsort(-ahead[corners].mean(axis=1))
         order = order[self._seen(positions, ahead, corners[order])]
@@ -90,7 +92,7 @@ class Painter:
             fill(row, fill=(r, g, b))
 
     def _seen(self, positions: ndarray, ahead: ndarray, corners: ndarray) -> ndarray:
-        """Which polygons lie before the eye and within the picture."""
+        """Return which polygons lie in front of the eye and within the picture."""
         x, y = positions[corners].transpose(2, 0, 1)
         w, h = self.size
         inside = (x.max(axis=1) >= 0) & (x.min(axis=1) <= w) & (y.max(axis=1) >= 0) & (y.min(axis=1) <= h)
@@ -99,7 +101,7 @@ class Painter:
     def solid(
         self, points: Float[ndarray, "n 3"], faces: ndarray, colors: Float[ndarray, "m 3"], both_sides: bool = False
     ) -> None:
-        """Triangles in the light; those that face away are left out, or turned over if they have both sides."""
+        """Paint lit triangles; back faces are culled, or flipped if both sides are visible."""
         a, b, c = points[faces].transpose(1, 0, 2)
         normal = np.cross(b - a, c - a)
         length = np.maximum(np.linalg.norm(normal, axis=1), 1e-15)
@@ -119,7 +121,7 @@ class Painter:
         self.polygons(points, points_at, colors[front] * bright[:, None] + 52.0 * shine[:, None])
 
     def shadow(self, points: Float[ndarray, "n 3"], faces: ndarray, dark: float = 0.30) -> None:
-        """Triangles that lie on the ground already, as one soft shade, painted coarsely."""
+        """Paint triangles that lie on the ground as one soft shadow, at coarse resolution."""
         positions, ahead = self.flat(points)
         faces = faces[self._seen(positions, ahead, faces)]
         mask = self.pil.Image.new("L", (self.width, self.height), 0)
@@ -131,19 +133,19 @@ class Painter:
         self.draw = self.pil.ImageDraw.Draw(self.image, "RGBA")
 
     def patch(self, points: Float[ndarray, "n 3"], color: Sequence[int], opacity: float) -> None:
-        """Return one filled polygon that things behind it shine through."""
+        """Paint one filled, translucent polygon."""
         positions, ahead = self.flat(points)
         if (ahead > _NEAR).all():
             self.draw.polygon(positions.ravel().tolist(), fill=(*color, int(255 * opacity)))
 
     def line(self, points: Float[ndarray, "n 3"], color: Sequence[int], thick: float) -> None:
-        """Return a line through points, so many pixels of the picture thick."""
+        """Paint a line through points, with its width in pixels of the picture."""
         positions, ahead = self.flat(points)
         if len(points) > 1 and (ahead > _NEAR).all():
             self.draw.line(positions.ravel().tolist(), fill=tuple(color), width=round(thick * _FINE), joint="curve")
 
     def arrow(self, start: Float[ndarray, "3"], end: Float[ndarray, "3"], color: Sequence[int], thick: float) -> None:
-        """Return an arrow with a flat head."""
+        """Paint an arrow with a flat head."""
         (a, b), ahead = self.flat(np.stack([start, end]))
         along = b - a
         length = float(np.linalg.norm(along))
@@ -158,13 +160,13 @@ class Painter:
         self.draw.polygon([*b.tolist(), *(neck + aside).tolist(), *(neck - aside).tolist()], fill=tuple(color))
 
     def text(self, position: tuple[float, float], words: str, size: float, color: Sequence[int] = (44, 53, 63)) -> None:
-        """Words with their lower left corner at a point of the picture [pixels]."""
+        """Paint text with its lower left corner at a point of the picture [pixels]."""
         font = _font(self.pil, round(size * _FINE))
         at = (position[0] * _FINE, position[1] * _FINE)
         self.draw.text(at, words, fill=tuple(color), font=font, anchor="ls")
 
     def picture(self) -> Image:
-        """Return the picture as it was painted."""
+        """Return the finished picture."""
         return self.image.reduce(_FINE)
 
 
@@ -180,7 +182,9 @@ def _font(pil: ModuleType, size: int) -> FreeTypeFont:
 
 
 def subdivided(vertices: ndarray, faces: ndarray, longest: float) -> tuple[ndarray, ndarray]:
-    """Triangles with sides of at most about ``longest``: sorted by their middles, large ones would cover others."""
+    """Return triangles with sides of at most about ``longest``: sorted by their centres, large ones would hide
+    others.
+    """
     done: list[ndarray] = []
     triangles = vertices[faces]
     for _ in range(6):
@@ -197,7 +201,7 @@ def subdivided(vertices: ndarray, faces: ndarray, longest: float) -> tuple[ndarr
 
 
 def _halved(triangles: ndarray, sides: ndarray) -> ndarray:
-    """Every triangle as two, cut at the middle of its longest side."""
+    """Return every triangle as two, cut at the middle of its longest side."""
     turn = (sides.argmax(axis=1)[:, None] + np.arange(3)) % 3
     a, b, c = np.take_along_axis(triangles, turn[:, :, None], axis=1).transpose(1, 0, 2)
     middle = (a + b) / 2.0

@@ -1,4 +1,4 @@
-"""Parallel projections on flat matplotlib axes: the pieces that ``drawing`` uses, and labels that move apart."""
+"""Parallel projections on flat matplotlib axes: the parts that ``drawing`` uses, and labels that move apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAME_COLOURS = ("#d62728", "#2ca02c", "#1f4fd8")  # x, y, z
 
 
 class Scene:
-    """A robot at q, seen along a direction: poses, line segments and boxes of the bodies, and their flat images."""
+    """A robot at q, seen along a direction: poses, line segments and boxes of the bodies, and their projections."""
 
     def __init__(self, robot: Robot, q: np.ndarray, view: tuple[float, float]) -> None:
         azimuth, elevation = np.radians(view)
@@ -53,12 +53,12 @@ class Scene:
         return self.plane @ point
 
     def depth(self, point: np.ndarray) -> float:
-        """Return how near to the eye a point lies, 0 to 1: what is nearer is drawn later."""
+        """Return how near to the eye a point lies, 0 to 1: nearer points are drawn later."""
         near = self.points @ self.towards
         return float((point @ self.towards - near.min()) / max(float(np.ptp(near)), 1e-9))
 
     def middle(self, body: int) -> np.ndarray:
-        """Return where a body's number belongs: half-way along its longest line, or at its box."""
+        """Return the position of a body's number: the middle of its longest line, or of its box."""
         if body == 0 or not self.segments[body]:
             return self.poses[body].p
         if len(self.segments[body]) > 1 and self.boxes[body]:
@@ -72,7 +72,7 @@ class Scene:
 
 @dataclass(kw_only=True)
 class Label:
-    """A text on the sheet; ``target`` is what it names, joined by a thin line if the label had to move away."""
+    """A text on the sheet; a thin line joins it to its ``target`` if the label had to move away."""
 
     text: str
     at: np.ndarray
@@ -84,7 +84,7 @@ class Label:
 
 
 def ground_patch(scene: Scene, ax: Axes) -> np.ndarray:
-    """Return a patch of the plane z = 0 under the robot; returns the corner where the world frame is drawn."""
+    """Draw a patch of the plane z = 0 under the robot; return the corner where the world frame is drawn."""
     low, high = scene.points[:, :2].min(axis=0) - 0.12 * scene.size, scene.points[:, :2].max(axis=0) + 0.12 * scene.size
     corners = [
         np.array([x, y, 0.0]) for x, y in ((low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1]))
@@ -95,7 +95,7 @@ def ground_patch(scene: Scene, ax: Axes) -> np.ndarray:
 
 
 def draw_box(ax: Axes, scene: Scene, corners: np.ndarray, colour: str, alpha: float) -> None:
-    """Return a box in outline, its faces tinted; corners are numbered by the bits x y z."""
+    """Draw a box in outline, its faces tinted; corners are numbered by the bits x y z."""
     flat = corners @ scene.plane.T
     depth = scene.depth(corners.mean(axis=0))
     for face in ((0, 1, 3, 2), (4, 5, 7, 6), (0, 1, 5, 4), (2, 3, 7, 6), (0, 2, 6, 4), (1, 3, 7, 5)):
@@ -133,7 +133,7 @@ def draw_axis(ax: Axes, scene: Scene, body: int, half: float) -> None:
 
 
 def draw_triad(ax: Axes, scene: Scene, X: Transform, length: float, name: str | None = None) -> list[np.ndarray]:
-    """Return a frame's three arrows, lettered when it has a name; returns the arrows' ends on the sheet."""
+    """Draw a frame's three arrows, lettered when it has a name; return the arrows' ends on the sheet."""
     tips = [scene.flat(X.point(length * np.eye(3)[k])) for k in range(3)]
     origin = scene.flat(X.p)
     for k, (tip, colour) in enumerate(zip(tips, FRAME_COLOURS)):
@@ -162,7 +162,7 @@ def finish(ax: Axes, shown: np.ndarray, labels: list[Label], title: str) -> None
     low, high = shown.min(axis=0), shown.max(axis=0)
     page = ax.get_window_extent()
     half = 0.5 * np.maximum(high - low, 1e-9) + 0.07 * (high - low).max()
-    half = max(half[0] / page.width, half[1] / page.height) * np.array([page.width, page.height])  # fills the page
+    half = max(half[0] / page.width, half[1] / page.height) * np.array([page.width, page.height])  # fill the page
     centre = (low + high) / 2
     ax.set(
         xlim=(centre[0] - half[0], centre[0] + half[0]), ylim=(centre[1] - half[1], centre[1] + half[1]), aspect="equal"

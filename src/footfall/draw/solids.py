@@ -1,6 +1,6 @@
-"""Solids that draw a robot: the meshes of its model file if any, capsules and boxes of its links otherwise.
+"""Solids that draw a robot: the meshes of its model file if any, otherwise capsules and boxes of its links.
 
-Pages, replays and pictures draw with the same solids. A body of the tree has a few meshes in its own axes and moves as
+Web pages, replays and pictures use the same solids. A body of the tree has a few meshes in its own axes and moves as
 one.
 """
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, ModelError
@@ -23,9 +22,10 @@ from footfall.robot.files.guard import ModelWarning
 from footfall.robot.files.mesh import Color, Mesh, read_mesh, simplified
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
+from nptrace.array_types import Float, Int
 
 TRUNK, LEFT, RIGHT, FOOT = (92, 104, 120), (46, 117, 182), (214, 110, 40), (40, 46, 54)
-MOST_TRIANGLES = 60_000  # of a robot drawn from meshes
+MOST_TRIANGLES = 60_000  # for a robot drawn from meshes
 _SMALL = 60  # triangles that a mesh keeps, however many others there are
 
 
@@ -48,7 +48,7 @@ class ColoredMesh:
 
 @dataclass(frozen=True)
 class Look:
-    """The solids of every body of the tree; ``note`` says in a sentence what could not be drawn as the model has it."""
+    """The solids of every body of the tree; ``note`` says in a sentence what could not be drawn as in the model."""
 
     bodies: tuple[tuple[ColoredMesh, ...], ...]
     note: str = ""
@@ -62,7 +62,7 @@ class Look:
 def capsule(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], radius: float, around: int = 14, flat: bool = False
 ) -> Triangles:
-    """Return a capsule between two points [m]; a ball where they are the same, a cylinder if its ends are ``flat``."""
+    """Return a capsule between two points [m]; a ball if they coincide, a cylinder if its ends are ``flat``."""
     axis = np.asarray(end, dtype=float) - np.asarray(start, dtype=float)
     length = float(np.linalg.norm(axis))
     z = axis / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
@@ -96,7 +96,7 @@ def box(center: Float[ndarray, "3"], size: Sequence[float] | ndarray) -> Triangl
 
 
 def size_of(robot: Robot) -> float:
-    """Length, width or height of the robot as it stands, whichever is largest [m]."""
+    """Return the largest dimension of the standing robot [m]."""
     q = robot.state("stand" if "stand" in robot.poses else None)[0]
     poses, tree = body_poses(robot, q), robot.tree
     points = [pose.p for pose in poses] + [poses[b].point(p) for b, p in zip(tree.feet, tree.foot_positions)]
@@ -105,12 +105,12 @@ def size_of(robot: Robot) -> float:
 
 # -- robots ------------------------------------------------------------------------------------------------------------
 def look_of(robot: Robot, most: int = MOST_TRIANGLES, around: int = 14) -> Look:
-    """Return the robot as it is drawn, of at most about so many triangles; capsules have ``around`` sides."""
+    """Return the drawn robot with about a given maximum of triangles; capsules have ``around`` sides."""
     return _look(robot, most, around)
 
 
 def dressed(robot: Robot, file: str | Path) -> Robot:
-    """Return a robot, as recordings keep it, with the meshes of the model file that it came from."""
+    """Return a robot, as stored in recordings, with the meshes of the model file that it came from."""
     from footfall.robot.files.urdf_mjcf import load_model
 
     with warnings.catch_warnings():
@@ -130,7 +130,7 @@ def _look(robot: Robot, most: int, around: int) -> Look:
         return Look(plain)
     try:
         meshes, note, as_it_collides = _visuals(robot, most, around)
-    except (FootfallError, OSError) as error:  # a file that has gone or changed since
+    except (FootfallError, OSError) as error:  # a file that was removed or changed since
         return Look(plain, f"drawn from its links: {error}")
     if not any(meshes):
         return Look(plain, note)
@@ -180,7 +180,7 @@ def link_solids(robot: Robot, around: int = 14) -> tuple[tuple[ColoredMesh, ...]
 
 
 def body_color(robot: Robot, body: int) -> Color:
-    """Return left legs blue, right legs orange, what carries several feet grey."""
+    """Return a body's colour: left legs blue, right legs orange, grey if it carries several feet."""
     feet = [k for k, at in enumerate(robot.tree.feet) if at in robot.tree.subtree[body]]
     if body == 0 or len(feet) != 1:
         return TRUNK
@@ -188,7 +188,7 @@ def body_color(robot: Robot, body: int) -> Color:
 
 
 def _merged(solids: list[ColoredMesh]) -> list[ColoredMesh]:
-    """One solid a colour."""
+    """Return one solid per colour."""
     merged = []
     for key in dict.fromkeys((solid.color, solid.sharp) for solid in solids):
         same = [solid for solid in solids if (solid.color, solid.sharp) == key]
@@ -200,8 +200,8 @@ def _merged(solids: list[ColoredMesh]) -> list[ColoredMesh]:
 
 # -- meshes of a model -------------------------------------------------------------------------------------------------
 def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMesh, ...]], str, bool]:
-    """The visual shapes of the model file on the robot's bodies, a sentence on those that are not there, and whether
-    there are none, so that the shapes are those that collide.
+    """Return the visual shapes of the model file on the robot's bodies, a sentence on missing ones, and whether
+    there are none, so that the collision shapes are used.
     """
     from footfall.robot.files.urdf_mjcf import draft_of
 
@@ -213,7 +213,7 @@ def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMe
     read: dict[str, tuple[Mesh, ...]] = {}
     for name, shapes in draft.shapes.items():
         for shape in shapes if name in robot.tree.frames else ():
-            if shape.visual == seen:  # a model without visual shapes is drawn as it collides
+            if shape.visual == seen:  # a model without visual shapes is drawn with its collision shapes
                 X_BS = robot.tree.frames[name][1] @ shape.X_LS
                 at, moved = robot.tree.frames[name][0], replace(shape, X_LS=X_BS)
                 placed += [(at, mesh, moved) for mesh in _shape_meshes(shape, around, read, wrong)]
@@ -222,7 +222,7 @@ def _visuals(robot: Robot, most: int, around: int) -> tuple[list[tuple[ColoredMe
     for at, mesh, shape in placed:
         scale, X_BS = shape.size if shape.kind == "mesh" else np.ones(3), shape.X_LS
         vertices, faces = fewer[id(mesh)]
-        faces = faces[:, ::-1] if np.prod(scale) < 0 else faces  # a mirror turns triangles over
+        faces = faces[:, ::-1] if np.prod(scale) < 0 else faces  # mirroring flips triangles
         color = mesh.color or shape.color or body_color(robot, at)
         found[at].append(ColoredMesh((vertices * scale) @ X_BS.R.T + X_BS.p, faces, color, shape.kind != "sphere"))
     note = _note(robot, len(package.missing) + len(package.outside), wrong, bool(placed))
@@ -251,7 +251,9 @@ def _shape_meshes(
 
 
 def _fewer(meshes: list[Mesh], most: int) -> dict[int, Triangles]:
-    """By identity, as many triangles as are allowed in all, shared in proportion; a file used twice is thinned once."""
+    """Return, by identity, meshes thinned to a total number of triangles, shared in proportion; each file is thinned
+    once.
+    """
     total = sum(len(mesh.faces) for mesh in meshes)
     found: dict[int, Triangles] = {}
     for mesh in meshes:

@@ -1,4 +1,4 @@
-"""The look of all figures: one style, colours that all can tell apart, no window."""
+"""The style of all figures: one look, a colour-blind-safe palette, no window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#404040")  # Okabe, Ito
-Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # of a line
+Dashes: TypeAlias = Literal["-", "--", "-.", ":"] | tuple[float, tuple[float, ...]]  # dashes of a line
 GREY, PALE = "#707070", "#e9edf1"
 _STYLE: dict[Given, Given] = {
     "font.size": 9.0,
@@ -33,7 +33,7 @@ _STYLE: dict[Given, Given] = {
 
 
 def style(**other: Any) -> AbstractContextManager[None]:
-    """Return a context in which figures are made; ``other`` settings of Matplotlib with "_" for "."."""
+    """Return a context in which figures are made; ``other`` settings are Matplotlib's with "_" for "."."""
     import matplotlib
 
     changed: dict[Given, Given] = {key.replace("_", "."): value for key, value in other.items()}
@@ -45,7 +45,7 @@ def new_figure(width: float, height: float, layout: Literal["constrained"] | Non
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:  # it is a plain dependency, yet a stripped installation may lack it
+    except ImportError:  # a plain dependency, but a stripped installation may lack it
         raise InputError("a drawing needs matplotlib: install it with  pip install matplotlib") from None
 
     if "IPython" in sys.modules:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.whole_file import whole_file
@@ -27,6 +26,7 @@ from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
 from footfall.kinematics.forward import body_poses, center_of_mass
 from footfall.spatial.gravity import GRAVITY, force_scale
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 KINDS = (".gif", ".mp4")
 FORCE, INSIDE, OUTSIDE, PATH = (190, 8, 28), (16, 150, 90), (230, 140, 0), (120, 60, 200)
-EYE = np.array([1.15, -1.75, 0.75])  # from the robot, over its size
+EYE = np.array([1.15, -1.75, 0.75])  # position of the camera relative to the robot, in robot sizes
 _TRIANGLES, _AROUND = 12_000, 14
 _TILES = (np.array([236.0, 239.0, 243.0]), np.array([224.0, 229.0, 235.0]))
-_SEEN = 9.0  # robots' sizes to where the ground fades
+_SEEN = 9.0  # distance at which the ground fades, in robot sizes
 _TRAIL = 2.0  # [s]
-_MOST_PICTURES = 100_000  # of a video: an hour at 25 per second
-_FURTHEST, _STRONGEST = 1e6, 1e12  # [m] and [rad], [N]: what is beyond cannot be painted
+_MOST_PICTURES = 100_000  # most frames in a video: an hour at 25 per second
+_FURTHEST, _STRONGEST = 1e6, 1e12  # limits [m] and [rad], [N]: nothing beyond can be painted
 
 Progress = Callable[[str, int, int], None]
 
@@ -67,7 +67,7 @@ class Film:
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
 
     def show(self, rec: Recording) -> None:
-        """Show another recording of the same robot and ground, such as one that grows."""
+        """Switch to another recording of the same robot and ground, such as one that grows."""
         if not len(rec):
             raise InputError("the recording has no rows to show")
         _check_rows(rec)
@@ -75,7 +75,7 @@ class Film:
         self.paths, self.centers = self._paths(), dict[int, ndarray]()
 
     def picture(self, time: float) -> Image:
-        """Return the robot as it was at a time [s]."""
+        """Return the robot at a time [s]."""
         rec, painter = self.rec, self.painter
         row = min(int(np.searchsorted(rec.time, time)), len(rec) - 1)
         q = rec.q[row]
@@ -106,11 +106,11 @@ class Film:
 
     # -- parts of a picture --------------------------------------------------------------------------------------------
     def _distance(self) -> float:
-        """How far the eye stands off: farther in a picture that is narrow."""
+        """Return the distance of the camera, larger for a narrow picture."""
         return max(1.0, 1.5 * self.painter.height / self.painter.width)
 
     def _paths(self) -> Float[ndarray, "T 3"]:
-        """Where the eye looks: after the trunk, without its bumps."""
+        """Return the path of the camera's target: the trunk, smoothed."""
         rec = self.rec
         if not self.robot.floating:
             return np.tile([0.0, 0.0, 0.1 * self.scale], (len(rec), 1))
@@ -124,7 +124,7 @@ class Film:
         return smooth - [0.0, 0.0, 0.14 * self.scale]
 
     def _ground(self, at: Float[ndarray, "3"]) -> None:
-        """Tiles that fade into the sky."""
+        """Paint tiles that fade into the sky."""
         far, tile = _SEEN * self.scale, 0.5 * max(0.25, round(self.scale, 1))
         fine = 1 if self.ground.flat else 4
         reach = far if fine == 1 else 0.6 * far
@@ -152,14 +152,14 @@ class Film:
             self.painter.line(line, (158, 168, 180), max(1.0, self.painter.height / 360))
 
     def _fallen(self, points: Float[ndarray, "n 3"]) -> Float[ndarray, "n 3"]:
-        """Where the lamp throws points onto the ground."""
+        """Return points projected onto the ground along the light."""
         z = self.ground.heights_at(points[:, 0], points[:, 1])
         along = (points[:, 2] - z) / LAMP[2] * 0.5
         x, y = points[:, 0] - along * LAMP[0], points[:, 1] - along * LAMP[1]
         return np.stack([x, y, self.ground.heights_at(x, y)], axis=1)
 
     def _support(self, down: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> None:
-        """The support polygon, green while the centre of mass is over it."""
+        """Paint the support polygon, green while the centre of mass is above it."""
         corners = support_polygon(down)
         if len(corners) < 2:
             return
@@ -175,7 +175,8 @@ class Film:
             return
         first = int(np.searchsorted(rec.time, rec.time[row] - _TRAIL))
         every = max(1, round(_TRAIL / 40 * (len(rec) - 1) / max(rec.duration, 1e-9)))
-        rows = np.append(np.arange(-(-first // every) * every, row, every), row)  # the same rows in the next picture
+        # so that the next picture uses the same rows
+        rows = np.append(np.arange(-(-first // every) * every, row, every), row)
         if len(rows) > 1:
             for missing in set(rows.tolist()) - self.centers.keys():
                 self.centers[missing] = center_of_mass(self.robot, rec.q[missing])
@@ -196,7 +197,7 @@ class Film:
 
 
 def _check_rows(rec: Recording) -> None:
-    """Refuse rows that no picture can show."""
+    """Raise for rows that cannot be drawn."""
     for name, most in (("q", _FURTHEST), ("force", _STRONGEST)):
         if name in rec and not (np.abs(rec[name]) <= most).all():
             row = int(np.flatnonzero(~(np.abs(rec[name]) <= most).reshape(len(rec), -1).all(axis=1))[0])
@@ -243,9 +244,9 @@ def save_video(
         fps: Frames per second.
         width: [pixels]
         height: [pixels]; 9/16 of the width unless given.
-        start: First moment [s].
-        end: Last moment [s].
-        pace: Speed of the film; below 1 is slow motion.
+        start: Start time [s].
+        end: End time [s].
+        pace: Playback speed; below 1 is slow motion.
         progress: Called with the fraction done and a text.
 
     Returns:
@@ -291,7 +292,7 @@ def save_video(
 
 
 def _gif(pictures: Iterator[Image], path: Path, fps: float) -> None:
-    """One palette for all frames, so that still parts cost nothing and do not flicker."""
+    """Write a GIF with one palette for all frames, so that still regions cost nothing and do not flicker."""
     pil = pillow()
     first = next(pictures)
     palette = first.quantize(128, method=pil.Image.Quantize.MEDIANCUT, dither=pil.Image.Dither.NONE)
@@ -333,13 +334,13 @@ def _ffmpeg() -> Callable[..., Generator[None, object, None]]:
 
 
 def _lit(points: ndarray, faces: ndarray) -> ndarray:
-    """Triangles that the lamp shines on: the others throw the same shadow."""
+    """Return triangles that face the light: the others cast an identical shadow."""
     a, b, c = points[faces].transpose(1, 0, 2)
     return np.cross(b - a, c - a) @ LAMP > 0.0
 
 
 def _joined(parts: Sequence[tuple[ndarray, ndarray, Sequence[float]]]) -> tuple[ndarray, ndarray, ndarray]:
-    """Vertices, triangles and colours of a body as one of each."""
+    """Return vertices, triangles and colours of a body, merged."""
     if not parts:
         return np.zeros((0, 3)), np.zeros((0, 3), int), np.zeros((0, 3))
     offsets = np.cumsum([0, *(len(vertices) for vertices, _, _ in parts)])

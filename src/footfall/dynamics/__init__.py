@@ -1,4 +1,4 @@
-"""How the robot moves under forces: one file per algorithm, each plain NumPy that reads like its paper."""
+"""Rigid-body dynamics: one file per algorithm, each plain NumPy that reads like its paper."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -95,7 +95,7 @@ __all__ = [
     "with_virtual_joints",
 ]
 
-_LATER = {  # these need SciPy, which takes a while to load
+_LATER = {  # these need SciPy, which is slow to load
     "ModeCoordinates": "reduced",
     "flat_dynamics": "flat_feet",
     "flat_impact": "flat_feet",

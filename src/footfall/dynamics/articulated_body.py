@@ -1,12 +1,12 @@
-"""Forward dynamics by articulated bodies (Featherstone 2008, table 7.1), as a second opinion on ``forward_dynamics``.
+"""Forward dynamics by articulated bodies (Featherstone 2008, table 7.1), as an independent check of
+``forward_dynamics``.
 
 Full 6x6 matrices and spatial accelerations throughout: it shares the robot and its transforms with the inertia-matrix
-method, and no step after that. Exact rotors couple a joint to the body before its parent, which this recursion cannot
-say; robots with them are refused.
+method, and nothing after that. Exact rotors couple a joint to the body before its parent, which this recursion cannot
+represent; robots with them are refused.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.forward_dynamics import generalised
@@ -15,6 +15,7 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force_matrix, cross_motion_matrix
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def articulated_body(
@@ -34,7 +35,7 @@ def articulated_body(
         gravity: In world axes [m/s²].
 
     Returns:
-        a, the base's spatial, in base axes.
+        a; the acceleration of the base is spatial, in base axes.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError(f"robot '{robot.name}' has exact rotors: use forward_dynamics, or rotors='armature'")
@@ -48,7 +49,7 @@ def articulated_body(
     for i in range(1, len(X)):
         V.append(X[i] @ V[tree.parent[i]] + S[i] * rates[i - 1])
         c.append(cross_motion_matrix(V[i]) @ (S[i] * rates[i - 1]))
-    inertia = [body.inertia.matrix() for body in tree.bodies]  # articulated inertias and bias wrenches from here on
+    inertia = [body.inertia.matrix() for body in tree.bodies]  # from here on, articulated inertias and bias wrenches
     bias = [cross_force_matrix(V[i]) @ (inertia[i] @ V[i]) for i in range(len(X))]
 
     U, u, reciprocal = [np.zeros(6)] * len(X), [0.0] * len(X), [0.0] * len(X)
@@ -73,7 +74,7 @@ def articulated_body(
 
 
 def _solve(A: Float[ndarray, "6 6"], b: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-    """A x = b for symmetric positive definite A, by A = L D Lᵀ."""
+    """Solve A x = b for symmetric positive definite A, by A = L D Lᵀ."""
     n = len(b)
     L, d = np.eye(n), [A[0, 0]] * n
     for k in range(n):

@@ -1,9 +1,9 @@
-"""Limbs that touch nothing, folded into the base as articulated bodies (Featherstone 2008, section 7.3).
+"""Limbs without contact, folded into the base as articulated bodies (Featherstone 2008, section 7.3).
 
-What an arm does to the robot that carries it is a 6x6 inertia and a wrench at the base, whatever touches the rest. So
-the arm needs no rows in M: the base is solved with these, and the arm's joints follow. The field of accelerations with
-zero generalised acceleration (``velocity_terms``) is the reference, so that only what departs from it is solved for.
-Sums grow product by product here: each is then one fused operation.
+The effect of an arm on the robot that carries it is a 6x6 inertia and a wrench at the base, independent of contacts
+elsewhere. So the arm needs no rows in M: the base is solved with these, and the arm's joints follow. The field of
+accelerations with zero generalised acceleration (``velocity_terms``) is the reference, so that only deviations from it
+are solved for. Sums are accumulated product by product, so that each is one fused operation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -23,13 +22,14 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, cross, skew
 from footfall.spatial.rotation import about_axis, coordinate_axis
 from footfall.spatial.vector import symmetric
+from nptrace.array_types import Float
 
 _Matrix = Float[ndarray, "3 3"]
 
 
 @dataclass(frozen=True)
 class Articulated:
-    """An inertia that need not be rigid: n = A α + B a, f = Bᵀ α + C a; A and C are symmetric."""
+    """An inertia that need not be that of a rigid body: n = A α + B a, f = Bᵀ α + C a; A and C are symmetric."""
 
     A: _Matrix
     B: _Matrix
@@ -47,7 +47,7 @@ class Articulated:
         return np.concatenate([self.A @ alpha + self.B @ a, self.B.T @ alpha + self.C @ a])
 
     def less(self, U: Float[ndarray, "6"], K: Float[ndarray, "6"]) -> Articulated:
-        """Less U Kᵀ: the inertia seen through a joint that gives way."""
+        """Return the inertia minus U Kᵀ: as seen through a joint that gives way."""
         return Articulated(
             symmetric(self.A - np.outer(U[:3], K[:3])),
             self.B - np.outer(U[:3], K[3:]),
@@ -55,7 +55,9 @@ class Articulated:
         )
 
     def rotated(self, R: _Matrix, about: int | None = None, onto: Articulated | None = None) -> Articulated:
-        """In other axes; ``about`` which coordinate axis R turns, if it is known, ``onto`` what it is added to then."""
+        """Return the inertia in other axes; ``about`` is the coordinate axis of R, if known, ``onto`` an inertia to
+        add it to.
+        """
         own = (self.A, self.B, self.C)
         if about is None or onto is None:
             A, B, C = (R @ block @ R.T for block in own)
@@ -64,7 +66,7 @@ class Articulated:
         return Articulated(symmetric(A), B, symmetric(C))
 
     def moved(self, p: Float[ndarray, "3"]) -> Articulated:
-        """About another origin, from which this one is at p."""
+        """Return the inertia about another origin, from which this one is at p."""
         P, A, B = skew(p).T, self.A, self.B
         for k in range(3):
             B = B + np.outer(P[k], self.C[k])
@@ -80,20 +82,19 @@ class Articulated:
 
 @dataclass(frozen=True, kw_only=True)
 class FoldedLimbs:
-    """Limbs as their base feels them, and the way back to their joints; empty if there are none."""
+    """Limbs as seen by their base, and the map back to their joints; empty if there are none."""
 
     robot: Robot
     X: list[Transform]
     bodies: Sequence[int]
     inertia: Float[ndarray, "6 6"]  # at the base's origin, in its axes
-    wrench: Float[ndarray, "6"]  # that it takes to move the limbs while the base does not accelerate
-    gains: dict[
-        int, Float[ndarray, "6"]
-    ]  # of every joint's acceleration, by that of its parent, in its own axes; a leaf's in its parent's
-    own: dict[int, float]  # the rest of it
+    wrench: Float[ndarray, "6"]  # needed to move the limbs while the base does not accelerate
+    # acceleration of every joint as a function of its parent's, in its own axes; for a leaf, in its parent's
+    gains: dict[int, Float[ndarray, "6"]]
+    own: dict[int, float]  # its constant term
 
     def folded(self, M: ndarray, force: ndarray) -> tuple[Float[ndarray, "nv nv"], Float[ndarray, "nv"]]:
-        """Return the equations of the robot with its limbs as a part of its base; rows of their joints say a = 0."""
+        """Return the equations of the robot with its limbs folded into its base; rows of their joints read a = 0."""
         if not self.bodies:
             return M, force
         rows = [self.robot.tree.dof(i) for i in self.bodies]
@@ -119,7 +120,7 @@ class FoldedLimbs:
 
 
 def free_limbs(robot: Robot, touching: Sequence[int]) -> tuple[int, ...]:
-    """Return the bodies of limbs on a floating base that hold none of the bodies that touch, root to leaves."""
+    """Return the bodies of limbs on a floating base without contact, root to leaves."""
     tree = robot.tree
     if not robot.floating or robot.loops or any(body.spins for body in tree.bodies):
         return ()
@@ -128,7 +129,7 @@ def free_limbs(robot: Robot, touching: Sequence[int]) -> tuple[int, ...]:
 
 
 def without_inertia(robot: Robot, bodies: Sequence[int]) -> Robot:
-    """Return the robot with nothing but the kinematics of some bodies, for algorithms that walk its tree."""
+    """Return the robot with some bodies reduced to kinematics, for algorithms that traverse its tree."""
     if not bodies:
         return robot
     left = tuple(
@@ -146,7 +147,8 @@ def folded_limbs(
     armature: Float[ndarray, "nj"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> FoldedLimbs:
-    """Return limbs whose joints feel ``force`` and add ``armature``; the base's unknown is its classical acceleration.
+    """Return limbs whose joints are driven by ``force`` and add ``armature``; the base's unknown is its classical
+    acceleration.
 
     Masses on a joint's axis count as its parent's (``base_parameters``), the base's included.
     """
@@ -166,7 +168,7 @@ def folded_limbs(
         if tree.children[i]:
             gains[i] = U * reciprocal
             inertia[j] = _onto_parent(robot, i, X[i], angles[i - 1], inertia[i].less(U, gains[i]), inertia[j])
-        else:  # a rigid body is moved more cheaply than one that has given way, and nothing behind it waits for a
+        else:  # a rigid body is shifted more cheaply than an articulated one, and nothing below waits for a
             U_P = _wrench_onto_parent(X[i], U, nothing)
             gains[i] = U_P * reciprocal
             inertia[j] = (inertia[j] + Articulated.of(fixed[i].to_parent(X[i]))).less(U_P, gains[i])
@@ -184,7 +186,7 @@ def _wrenches(
     v: Float[ndarray, "nv"],
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> dict[int, Float[ndarray, "6"]]:
-    """Return the wrench of every body with the prescribed accelerations only: eqs. (19)-(20), gravity as in (24)."""
+    """Return the wrench of every body under the prescribed accelerations alone: eqs. (19)-(20), gravity as in (24)."""
     tree, rates, found = robot.tree, joint_rates(robot, v), {}
     omega, alpha, a = {0: v[:3]}, {0: np.zeros(3)}, {0: upward(X[0], gravity)}
     B = {0: point_acceleration_matrix(omega[0], alpha[0])}
@@ -200,13 +202,15 @@ def _wrenches(
         m, h, J = fixed[i].m, fixed[i].h, fixed[i].J
         n = cross(h, a[i])
         for k in range(3):
-            n = _plus_cross(n, J[k], B[i][:, k])  # of all k: axial(B J)
+            n = _plus_cross(n, J[k], B[i][:, k])  # for all k: axial(B J)
         found[i] = np.concatenate([n, m * a[i] + B[i] @ h])
     return found
 
 
 def _point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"]) -> _Matrix:
-    """``point_acceleration_matrix``, each entry made from the one across the diagonal: no product is wanted twice."""
+    """Compute ``point_acceleration_matrix``, each entry from the one across the diagonal: no product is needed
+    twice.
+    """
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     xy, zx, yz = w[0] * w[1] - alpha[2], w[2] * w[0] - alpha[1], w[1] * w[2] - alpha[0]
     twice = 2.0 * alpha
@@ -216,7 +220,7 @@ def _point_acceleration_matrix(w: Float[ndarray, "3"], alpha: Float[ndarray, "3"
 def _onto_parent(
     robot: Robot, i: int, X: Transform, angle: float, inertia: Articulated, parent: Articulated
 ) -> Articulated:
-    """The parent with the inertia seen through joint i, whose rotation comes first, since it has zeros."""
+    """Return the parent with the inertia seen through joint i, whose rotation comes first, since it has zeros."""
     body, nothing = robot.tree.bodies[i], Articulated.of(Inertia.zero())
     about = coordinate_axis(body.axis)
     if body.kind != "revolute" or about is None:
@@ -228,7 +232,7 @@ def _onto_parent(
 
 
 def _wrench_onto_parent(X: Transform, wrench: Float[ndarray, "6"], parent: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
-    """The parent's wrench with one of its child."""
+    """Return the parent's wrench plus that of a child."""
     n = _plus_product(parent[:3], X.R, wrench[:3])
     if _is_zero(X.p):
         return np.concatenate([n, _plus_product(parent[3:], X.R, wrench[3:])])
@@ -237,7 +241,7 @@ def _wrench_onto_parent(X: Transform, wrench: Float[ndarray, "6"], parent: Float
 
 
 def _is_zero(p: Float[ndarray, "3"]) -> bool:
-    """Whether joints are known to share an origin: constants of a trace are plain arrays."""
+    """Return whether joints are known to share an origin: constants of a trace are plain arrays."""
     return type(p) is ndarray and not bool(p.any())
 
 
@@ -246,25 +250,25 @@ def _is_identity(R: _Matrix) -> bool:
 
 
 def _plus_product(x: Float[ndarray, "3"], A: _Matrix, b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """x + A b."""
+    """Return x + A b."""
     return x + A[:, 0] * b[0] + A[:, 1] * b[1] + A[:, 2] * b[2]
 
 
 def _plus_cross(x: Float[ndarray, "3"], a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """x + a x b."""
+    """Return x + a x b."""
     ahead, behind = [1, 2, 0], [2, 0, 1]
     return x + a[ahead] * b[behind] - a[behind] * b[ahead]
 
 
 def _rotated(R: _Matrix, A: _Matrix, about: int, start: _Matrix) -> _Matrix:
-    """start + R A Rᵀ about a coordinate axis, with half as many operations, as of a plane tensor."""
+    """Return start + R A Rᵀ for a rotation about a coordinate axis, with half the operations, as for a plane tensor."""
     i, j, k = (about + 1) % 3, (about + 2) % 3, about
     c, s = R[i, i], R[j, i]
     apart, mixed = A[i, i] - A[j, j], A[i, j] + A[j, i]
     x, y = s * apart + c * mixed, c * apart - s * mixed
     out = start + np.zeros((3, 3))
     out[k, k] = start[k, k] + A[k, k]
-    # c² + s² = 1, so that no product is wanted twice
+    # c² + s² = 1, so that no product is needed twice
     out[i, i], out[j, j] = start[i, i] + (A[j, j] + c * y), start[j, j] + (A[j, j] + s * x)
     out[i, j], out[j, i] = start[i, j] + (A[i, j] + s * y), start[j, i] + (c * x - A[i, j])
     out[i, k], out[j, k] = start[i, k] + c * A[i, k] - s * A[j, k], start[j, k] + s * A[i, k] + c * A[j, k]

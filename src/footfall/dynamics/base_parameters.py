@@ -1,9 +1,9 @@
-"""Inertias with what joints cannot tell apart moved to the parent: the base parameters of Mayeda, Gautier and Khalil.
+"""Base parameters (Mayeda, Gautier, Khalil): inertia that joints cannot distinguish is moved to the parent.
 
 Mass on the axis of a revolute joint moves the same whether it belongs to the body behind the joint or to the one before
-it. So a body's mass m, and what its moments have along the axis, n·h and nᵀJn, may be given to its parent as points on
-the axis. M, velocity terms and gravity stay what they are, and seven numbers per body are left of ten, none of them
-its mass: a dynamics algorithm has less to multiply. A single body's inertia has no meaning of its own any more.
+it. So a body's mass m, and the components of its moments along the axis, n·h and nᵀJn, may be moved to its parent as
+points on the axis. M, velocity terms and gravity are unchanged, and seven of ten numbers per body remain, none of them
+its mass: a dynamics algorithm has less to multiply. The inertia of a single body no longer has a meaning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from footfall.spatial import Inertia
 
 
 def base_parameters(tree: Tree) -> list[Inertia]:
-    """Return an inertia for every body, in its own axes; together they are the robot's."""
+    """Return an inertia for every body, in its own axes; together they are dynamically equivalent to the robot's."""
     inertias = [body.inertia for body in tree.bodies]
     for i in reversed(range(1, len(inertias))):
         body, own = tree.bodies[i], inertias[i]

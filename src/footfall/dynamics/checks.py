@@ -1,4 +1,4 @@
-"""Refusals of numbers that no algorithm can use, for functions that run outside of traces."""
+"""Checks for invalid numbers, for functions that run outside of traces."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from footfall.robot.model.description import Robot
 
 
 def check_finite(robot: Robot, **arrays: Any) -> None:
-    """Refuse NaN and infinity by the argument's name."""
+    """Raise for NaN and infinity, naming the argument."""
     for name, array in arrays.items():
         if array is not None and not np.isfinite(np.asarray(array, dtype=float)).all():
             raise InputError(f"{name} of robot '{robot.name}' has a value that is not finite")

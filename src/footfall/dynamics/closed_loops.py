@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_factored
@@ -26,15 +25,16 @@ from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 from nptrace.solve.elimination import eliminate
 
-RATE = 100.0  # [1/s], at which integrators of higher order take back what they have let a loop open
-_SLACK = 1e-13  # of the diagonal: loops that hold the same joints twice share their force
+RATE = 100.0  # [1/s], rate at which higher-order integrators correct the drift of a loop
+_SLACK = 1e-13  # fraction of the diagonal: redundant loops share their force
 
 
 @dataclass(frozen=True)
 class LoopConstraint:
-    """G a = wanted: what keeps the loops closed."""
+    """The constraint G a = wanted that keeps the loops closed."""
 
     G: Float[ndarray, "m nv"]
     wanted: Float[ndarray, "m"]
@@ -72,12 +72,11 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
     """Return the constraint that keeps loops closed over a step of ``dt``.
 
     Joints advance by their velocities at the end of the step, q⁺ = q + dt v⁺, so that e⁺ = e + dt G v⁺ + ½ dt² γ + ...:
-    v⁺ is chosen for this to vanish, and the step takes back what is left of the third order
-    (``project_to_loop_closure``). G v is then +½ dt γ before and -½ dt γ after a step, so that λ does no work on their
-    mean.
-    Without a step (dt = 0: Heun, Runge-Kutta) by Baumgarte's feedback at ``RATE``.
+    v⁺ is chosen for this to vanish, and the step corrects the remainder of third order (``project_to_loop_closure``). G
+    v is then +½ dt γ before and -½ dt γ after a step, so that λ does no work on their mean. Without a step (dt = 0:
+    Heun, Runge-Kutta), Baumgarte stabilisation at ``RATE`` is used.
     """
-    if type(dt) in (int, float) and dt == 0.0:  # a traced one is a step
+    if type(dt) in (int, float) and dt == 0.0:  # a traced dt is a step
         return LoopConstraint(rows.G, -rows.bias - 2.0 * RATE * (rows.G @ v) - RATE**2 * rows.error)
     return LoopConstraint(rows.G, (-rows.error / dt - 0.5 * dt * rows.bias - rows.G @ v) / dt)
 
@@ -85,7 +84,7 @@ def step_constraint(rows: LoopRows, v: Float[ndarray, "nv"], dt: float) -> LoopC
 def posture_constraint(
     at_q: PosedRobot, poses: list[Transform], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float
 ) -> LoopConstraint | None:
-    """Return the same of a robot in axes that do not turn with parallel joints; none for one without loops."""
+    """Return the constraint of a robot in axes that do not rotate with parallel joints; None without loops."""
     robot = at_q.robot
     if not robot.loops:
         return None
@@ -101,7 +100,9 @@ def posture_constraint(
 def solve_closed(
     solve: Callable[[ndarray], ndarray], force: Float[ndarray, "nv"], loops: LoopConstraint
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "m"]]:
-    """(a, λ) of A a - Gᵀ λ = force, G a = wanted, where ``solve`` gives A⁻¹ of columns; A need not be symmetric."""
+    """Return (a, λ) of A a - Gᵀ λ = force, G a = wanted, where ``solve`` gives A⁻¹ of columns; A need not be
+    symmetric.
+    """
     both = solve(np.concatenate([np.stack([force], axis=1), loops.G.T], axis=1))
     free, Y = both[:, 0], both[:, 1:]
     forces = eliminate(_with_slack(loops.G @ Y), loops.wanted - loops.G @ free)
@@ -115,9 +116,9 @@ def closed_halves(
     Y_loops: Float[ndarray, "nv m"],
     wanted: Float[ndarray, "m"],
 ) -> tuple[Float[ndarray, "nv n"], Float[ndarray, "nv"]]:
-    """Return (Y, y) of half-solved systems (``factor.solve_outward``) as they are with closed loops.
+    """Return half-solved systems (Y, y) (``factor.solve_outward``) with loops closed.
 
-    Y loses what the loops take up, orthogonally in the metric of ``weights``; y gets what they add.
+    Y is projected orthogonally to the loop constraints in the metric of ``weights``; y gets their contribution.
     """
     weighed = weights[:, None] * Y_loops
     S = _with_slack(Y_loops.T @ weighed)

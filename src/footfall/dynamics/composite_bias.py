@@ -1,25 +1,25 @@
-"""Bias forces from composite bodies: what Algorithms 2 and 3 of de Paula et al. 2024 give, for less once M is made.
+"""Bias forces from composite bodies: the result of Algorithms 2 and 3 of de Paula et al. 2024, at lower cost given M.
 
 With zero generalised acceleration the point r of body i accelerates by a_i + B_i r, B = α̃ + ω̃ ω̃
-(``velocity_terms``). From body to body B changes only by what the joint between them does,
+(``velocity_terms``). From body to body, B changes only by the motion of the joint between them,
 
     B_i = B_j + Δ_i,   Δ_i = (ω_j + ω_i)~ (ω_i - ω_j)~     (Coriolis and centripetal: 2 ω_j x u x r + u x u x r)
 
-so the whole subtree of joint i carries Δ_i about that joint, whatever its own joints do. Composite bodies, of which M
-is made (Algorithm 5), therefore tell the wrench that the subtree needs on account of it,
+so the whole subtree of joint i carries Δ_i about that joint, whatever its own joints do. Composite bodies, from which M
+is made (Algorithm 5), therefore give the wrench that the subtree needs for it,
 
     f = Δ_i h,   n = axial(Δ_i J)
 
 and the torque of joint i is that of its composite body in the field of its parent, plus the wrenches of the joints
-behind it. Gravity is an acceleration of the base, as in eq. (24). The base's unknown is its classical acceleration.
+below it. Gravity is an acceleration of the base, as in eq. (24). The base's unknown is its classical acceleration.
 
-A step may ask for the rates in its middle (``Swing``): Euler steps that take these forces at the rates of their start
-lead every body outwards, and a tumbling robot whose joints are loose gains 2 % of energy in five seconds. The rate of
-a joint in the middle is that of its start with half a step of the acceleration that it would have alone while its
-parent moves on: its torque, less what its composite body needs in the field of its parent, by its own inertia. That
-field is met on the way outwards anyway; only the wrenches of the joints behind are needed once more, at the rates of
-the start. Joints that push one another move otherwise than alone: the step checks these rates by the accelerations that
-it finds (``sim.equations_of_motion``).
+A step may use the rates at its midpoint (``Swing``): Euler steps that evaluate these forces at the initial rates drive
+every body outwards, and a tumbling robot with loose joints gains 2 % of energy in five seconds. The rate of a joint at
+the midpoint is its initial rate plus half a step of the acceleration that it would have alone while its parent
+continues: its torque, minus the torque that its composite body needs in the field of its parent, over its own inertia.
+That field is computed in the outward pass anyway; only the wrenches of the joints below are needed once more, at the
+initial rates. Joints that act on one another accelerate differently: the step checks these rates against the
+accelerations that it finds (``sim.equations_of_motion``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.gravity_terms import upward
@@ -38,16 +37,17 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Body
 from footfall.spatial import Inertia, Transform, cross, skew
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _Matrix = Float[ndarray, "3 3"]
 
 
 @dataclass(frozen=True)
 class Swing:
-    """Torques and gains from which the joint rates in the middle of a step follow."""
+    """Torques and gains that determine the joint rates at the midpoint of a step."""
 
-    torques: Float[ndarray, "nj"]  # at its start [N m]
-    gain: Float[ndarray, "nj"]  # half a step by the inertia of each joint alone, 0: the rate stays
+    torques: Float[ndarray, "nj"]  # at the start of the step [N m]
+    gain: Float[ndarray, "nj"]  # half a step over the inertia of each joint alone; 0: the rate is constant
 
 
 def composite_bias(
@@ -61,8 +61,8 @@ def composite_bias(
 ) -> Float[ndarray, "nv"]:
     """Return c + g of ``forward_dynamics.bias_forces`` with ``classical=True``, given the composite bodies.
 
-    still: bodies whose axes are known not to turn in their parents', see ``parallel_joints``.
-    swing: for the rates of the joints in the middle of a step, instead of those of ``v``.
+    still: bodies whose axes are known not to rotate in their parents', see ``parallel_joints``. swing: use the joint
+    rates at the midpoint of a step instead of those of ``v``.
     """
     return bias_and_swing(robot, X, composite, v, gravity, still, swing)[0]
 
@@ -76,15 +76,15 @@ def bias_and_swing(
     still: Collection[int] = (),
     swing: Swing | None = None,
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nj"]]:
-    """Return (``composite_bias``, how far the joint rates at which it is taken are past those of ``v``)."""
+    """Return (``composite_bias``, by how much the joint rates used differ from those of ``v``)."""
     check_shape(robot, v=(v, robot.nv))
     tree, rates, swung = robot.tree, list(joint_rates(robot, v)), np.zeros(robot.nj)
     behind_at_start = [] if swing is None else _behind(robot, X, composite, v)
     omega, a = [base_twist(robot, v)[:3]], [upward(X[0], gravity)]
     B = [point_acceleration_matrix(omega[0], np.zeros(3))]
-    before = [B[0]]  # B of the parent, in a body's axes
-    own = [np.zeros(6)]  # wrench of the subtree on account of its first joint's rate
-    field = [_in_field(a[0], B[0], composite[0])]  # what every composite body needs in the field of its parent
+    before = [B[0]]  # B of the parent, in the body's axes
+    own = [np.zeros(6)]  # wrench of the subtree due to its first joint's rate
+    field = [_in_field(a[0], B[0], composite[0])]  # wrench of every composite body in the field of its parent
     for i in range(1, len(X)):
         j, R_BP, body = tree.parent[i], X[i].R.T, tree.bodies[i]
         carried = R_BP @ omega[j]
@@ -113,7 +113,7 @@ def bias_and_swing(
 def _moved(
     body: Body, carried: Float[ndarray, "3"], rate: Scalar
 ) -> tuple[Float[ndarray, "3"], _Matrix, Float[ndarray, "3"]]:
-    """(angular velocity of a body; what its joint adds to the field of its parent: to B, and to a)."""
+    """Return (angular velocity of a body; what its joint adds to B and a of its parent's field)."""
     moving = body.axis * rate
     if body.kind == "revolute":
         omega = carried + moving
@@ -124,7 +124,7 @@ def _moved(
 def _behind(
     robot: Robot, X: list[Transform], composite: list[Inertia], v: Float[ndarray, "nv"]
 ) -> list[Float[ndarray, "6"]]:
-    """The wrench that every subtree needs on account of the rates of the joints behind its first one."""
+    """Return the wrench of every subtree due to the rates of the joints below its first one."""
     tree, rates = robot.tree, joint_rates(robot, v)
     omega, own, behind = [base_twist(robot, v)[:3]], [np.zeros(6)], [np.zeros(6)] * len(X)
     for i in range(1, len(X)):
@@ -145,7 +145,7 @@ def _along(body: Body, wrench: Float[ndarray, "6"]) -> Scalar:
 def _gyroscopic(
     robot: Robot, omega: list[ndarray], B: list[_Matrix], rates: Float[ndarray, "nj"]
 ) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
-    """(wrench on every body, generalised forces) that exact rotors need; zero without them."""
+    """Return (wrench on every body, generalised forces) due to exact rotors; zero without them."""
     tree, bias = robot.tree, np.zeros(robot.nv)
     wrenches: list[ndarray] = [np.zeros(6)] * len(omega)
     for i, body in enumerate(tree.bodies):
@@ -157,15 +157,15 @@ def _gyroscopic(
 
 
 def _rotated(B: _Matrix, omega: Float[ndarray, "3"], R: _Matrix, shared: bool) -> _Matrix:
-    """Rᵀ B R; where R is not constant, B is made again from what it is made of."""
+    """Return Rᵀ B R; if R is not constant, B is recomputed from its factors."""
     return R.T @ B @ R if shared else point_acceleration_matrix(omega, R.T @ (0.5 * _axial(B)))
 
 
 def _in_field(a: Float[ndarray, "3"], B: _Matrix, body: Inertia) -> Float[ndarray, "6"]:
-    """The wrench of a body whose points accelerate by a + B r."""
+    """Return the wrench of a body whose points accelerate by a + B r."""
     return np.concatenate([cross(body.h, a) + _axial(B @ body.J), body.m * a + B @ body.h])
 
 
 def _axial(B: _Matrix) -> Float[ndarray, "3"]:
-    """Twice the vector of the skew-symmetric part of B."""
+    """Return twice the axial vector of the skew-symmetric part of B."""
     return np.array([B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]])

@@ -2,7 +2,7 @@
 
 footfall's own state is q = (p_WB, quat_WB, joints), v = (ω, v of the base in base axes, joint rates). The papers use
 Euler angles ξ; with E(ξ) of ``spatial.rotation`` the velocities are related by v = N dx/dt, N = diag(E, R_BW, 1), for
-x = (ξ, p_WB, joints). Near the middle angle ±90° E is singular: ``to_euler_coordinates`` refuses within 0.5°.
+x = (ξ, p_WB, joints). E is singular at a middle angle of ±90°: ``to_euler_coordinates`` raises within 0.5° of it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -19,6 +18,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint, Link
 from footfall.spatial import rotation
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, rate, rotated, rotation_vector, to_rotation
+from nptrace.array_types import Float
 
 _SINGULAR = np.radians(0.5)
 
@@ -43,7 +43,7 @@ def configuration_rate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, 
 
 
 def integrate(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], dt: float) -> Float[ndarray, "nq"]:
-    """Return q after moving for dt with constant v, whose components are held in *initial* base axes for the position.
+    """Return q after moving for dt with constant v, in *initial* base axes for the position.
 
     Args:
         robot: The robot.

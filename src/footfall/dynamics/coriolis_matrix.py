@@ -8,12 +8,12 @@ B V = V ⊛ I V, and B is skew-symmetric, which makes dM/dt - 2 C = Σ (dJ/dt)�
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_motion_matrix, skew
+from nptrace.array_types import Float
 
 
 def body_jacobians(
@@ -32,7 +32,7 @@ def body_jacobians(
         here[:, tree.dof(i)] = joint_twist(robot, i, 1.0)
         carried = X_ij @ J[j]
         J.append(carried + here)
-        # the child turns away from what it is given: dX/dt = -(S q̇) * X
+        # the child rotates relative to its parent: dX/dt = -(S q̇) * X
         rate_J.append(X_ij @ rate_J[j] - cross_motion_matrix(joint_twist(robot, i, rates[i - 1])) @ carried)
     return J, rate_J
 

@@ -1,16 +1,16 @@
 """Kinetic and potential energy [J] (the lecture slides: T = vᵀ M v / 2)."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
-    """Return the kinetic energy: the sum over the bodies of Vᵀ I V / 2, and what rotors add.
+    """Return the kinetic energy: the sum over the bodies of Vᵀ I V / 2, plus the energy of rotors.
 
     Args:
         robot: The robot.
@@ -53,5 +53,5 @@ def potential_energy(
 
 
 def _is_none(stiffness: object) -> bool:
-    """Whether there is no spring; a traced stiffness is one."""
+    """Return whether there is no spring; a traced stiffness counts as one."""
     return type(stiffness) is float and stiffness == 0.0

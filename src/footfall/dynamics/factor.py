@@ -1,6 +1,6 @@
 """Branch-sparse factorisation M = Lᵀ D L, leaves first (Featherstone 2008, section 6.5).
 
-Eliminating a joint touches only its ancestors, so legs never meet before the base: no fill-in. L is unit lower
+Eliminating a joint affects only its ancestors, so legs meet only at the base: no fill-in. L is unit lower
 triangular, and every division is a product with one of nv reciprocals.
 """
 
@@ -10,19 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.forward import base_joint_twists
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def next_above(robot: Robot, coupled: bool = False) -> list[int]:
-    """For every degree of freedom the next one towards the root, or -1: the base's six form a chain of their own.
+    """Return for every degree of freedom the next one towards the root, or -1: the base's six form a chain.
 
-    ``coupled``: something ties branches to each other, and all degrees of freedom are one chain.
+    ``coupled``: branches are coupled to each other, and all degrees of freedom form one chain.
     """
     tree = robot.tree
     if coupled:
@@ -64,7 +64,7 @@ def factor(
 
 
 def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarray:
-    """Return L⁻ᵀ B of a vector or of the columns of a matrix, from the leaves to the root: half of a solution."""
+    """Return L⁻ᵀ B for a vector or the columns of a matrix, from the leaves to the root: half of a solve."""
     parent, x = next_above(robot), [B[k] for k in range(robot.nv)]
     for k in reversed(range(robot.nv)):
         for i in ancestors(parent, k):
@@ -73,7 +73,7 @@ def solve_outward(robot: Robot, L: Float[ndarray, "nv nv"], B: ndarray) -> ndarr
 
 
 def solve_inward(robot: Robot, L: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return L⁻¹ b, from the root to the leaves: the other half."""
+    """Return L⁻¹ b, from the root to the leaves: the other half of a solve."""
     parent, x = next_above(robot), [b[k] for k in range(robot.nv)]
     for k in range(robot.nv):
         for i in ancestors(parent, k):
@@ -113,13 +113,13 @@ def solve_factored(
 
 
 def solution(robot: Robot, M: Float[ndarray, "nv nv"], b: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return x with M x = b; its derivative takes the same factors (``nptrace.solution``)."""
+    """Return x with M x = b; its derivative uses the same factors (``nptrace.solution``)."""
     solve = functools.partial(solve_factored, robot)
     return nptrace.solution(factor(robot, M), solve, b, lambda x: b - branch_product(robot, M, x))
 
 
 def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return M x; reads the lower triangle of M on the branches of the tree only."""
+    """Return M x; reads only the lower triangle of M, along the branches of the tree."""
     parent, y = next_above(robot), [M[k, k] * x[k] for k in range(robot.nv)]
     for k in range(robot.nv):
         for i in ancestors(parent, k):
@@ -131,10 +131,10 @@ def branch_product(robot: Robot, M: Float[ndarray, "nv nv"], x: Float[ndarray, "
 def _limbs(
     robot: Robot, coupled: bool
 ) -> tuple[dict[int, Float[ndarray, "6"]], list[int | None], list[tuple[int, ...]]]:
-    """(twists of the joints on the base; the one that a degree of freedom hangs behind; what it meets above it).
+    """Return (twists of the joints on the base; the first joint above a degree of freedom; the ones it couples to).
 
-    What is behind a joint on the base does not meet that joint, only the base, unless limbs are ``coupled`` or free
-    bodies stand before the base, which limbs touch and twists of the base do not move.
+    Degrees of freedom below a joint on the base couple to the base alone, unless limbs are ``coupled`` or free bodies
+    precede the base, which limbs touch and twists of the base do not move.
     """
     parent = next_above(robot, coupled)
     twists = {} if coupled or robot.tree.base_dof != 6 else base_joint_twists(robot)
@@ -152,9 +152,9 @@ def factor_unsymmetric(
     """Return (U, L, d) of A = M + Σ JᵀDJ, with the sparsity of M but not its symmetry, as friction makes it.
 
     ``contacts``: (J, D, columns in which J is not zero). L is unit lower triangular, U upper triangular with d on its
-    diagonal (left out). What is behind a limb's first joint f moves with V = V_base + s a_f, s its twist: so that all
-    of it together acts on the base by a 6x6 matrix C, as an articulated body does (Featherstone 2008, section 7.3), and
-    on that joint by s:
+    diagonal (omitted). Everything below a limb's first joint f moves with V = V_base + s a_f, s its twist: so it acts
+    on the base through a 6x6 matrix C, like an articulated body (Featherstone 2008, section 7.3), and on that joint
+    through s:
 
         A_f = M_f + sᵀ C,   A_base = M_base + Σ C
     """
@@ -162,7 +162,7 @@ def factor_unsymmetric(
     base, n = range(6), robot.nv
 
     def at(i: int, f: int | None) -> object:
-        """Where an entry is kept: those of the base, as a limb sees it, apart."""
+        """Return where an entry is stored: those of the base, as seen by a limb, separately."""
         return i if f is None or i >= 6 else (f, i)
 
     A: dict[tuple[object, object], Scalar] = defaultdict(float)
@@ -172,7 +172,7 @@ def factor_unsymmetric(
             A[k, at(i, behind[k])], A[at(i, behind[k]), k] = M[k, i], M[i, k]
     for J, D, columns in contacts:
         f = next((k for k in columns if k in twists), None)
-        # multiplied so that the simple columns of the base come last: fewer operations
+        # ordered so that the simple columns of the base come last: fewer operations
         below, above = (D.T @ J).T @ J, J.T @ (D @ J)
         for i, j in itertools.product((k for k in columns if k != f), repeat=2):
             A[at(i, f), at(j, f)] = A[at(i, f), at(j, f)] + (below if j <= i else above)[i, j]
@@ -207,7 +207,7 @@ def solve_unsymmetric(
     """Return x with A x = b, a vector or columns, for the factors of ``factor_unsymmetric``."""
     twists, behind, chains = _limbs(robot, coupled)
     x: dict[object, Scalar] = {k: b[k] for k in range(robot.nv)}
-    pushed = {f: [0.0 * b[0]] * 6 for f in twists}  # on the base, by what is behind a limb's first joint
+    pushed = {f: [0.0 * b[0]] * 6 for f in twists}  # force on the base from below a limb's first joint
     for k in reversed(range(robot.nv)):
         for i in range(6) if k in twists else ():
             x[k], x[i] = x[k] - twists[k][i] * pushed[k][i], x[i] - pushed[k][i]
@@ -222,7 +222,7 @@ def solve_unsymmetric(
         for i in chains[k]:
             x[k] = x[k] - L[k, i] * (x[i] if f is None or i >= 6 else x[f, i])
         for i in range(6) if k in twists else ():
-            x[k, i] = x[i] + twists[k][i] * x[k]  # how the limb moves
+            x[k, i] = x[i] + twists[k][i] * x[k]  # motion of the limb
     return np.stack([x[k] for k in range(robot.nv)])
 
 

@@ -1,7 +1,6 @@
 """Forward dynamics by the inertia-matrix method: eqs. (29)-(30) of de Paula et al. 2024, M a + c + g = Sᵀτ + τ_e."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.composite_bias import composite_bias
@@ -16,6 +15,7 @@ from footfall.kinematics.forward import base_twist, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def generalised(robot: Robot, tau: Float[ndarray, "nj"] | Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
@@ -36,7 +36,7 @@ def bias_forces(
     gravity: Float[ndarray, "3"] | tuple[float, float, float] = GRAVITY,
     classical: bool = False,
 ) -> Float[ndarray, "nv"]:
-    """Return c + g: Algorithms 2 and 3 in one pass outward and one inward, for the base's accelerations add up."""
+    """Return c + g: Algorithms 2 and 3 in one pass outward and one inward, since the base's accelerations add up."""
     wrenches, spin_torques = velocity_wrenches(robot, X, v, classical, upward(X[0], gravity))
     return joint_space_forces(robot, X, wrenches) + spin_torques
 
@@ -55,7 +55,7 @@ def bias_terms(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         gravity: In world axes [m/s²].
-        classical: Classical of the acceleration of the base's origin, not of the rate of the components of v.
+        classical: For the acceleration of the base's origin, not the rate of change of the components of v.
 
     Returns:
         c + g [N m, N].
@@ -89,7 +89,7 @@ def forward_dynamics(
     at_q = posture(robot, q)
     standing, X = at_q.robot, at_q.X
     composite = composite_bodies(standing, X)
-    # a floating robot falls as a whole: gravity acts on its base's acceleration alone, and turns with nothing else
+    # a floating robot falls as a whole: gravity acts only on its base's acceleration
     applied_gravity = np.zeros(3) if robot.floating else gravity
     force = generalised(robot, tau) - composite_bias(standing, X, composite, v, applied_gravity, at_q.still)
     if external is not None:

@@ -4,7 +4,6 @@ Gravity enters as a fictitious upward acceleration of the base, a_0 = -(0, R_0W 
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
@@ -12,6 +11,7 @@ from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def gravity_terms(
@@ -34,7 +34,9 @@ def gravity_terms(
 def gravity_wrenches(
     robot: Robot, X: list[Transform], gravity: Float[ndarray, "3"] | tuple[float, float, float]
 ) -> list[ndarray]:
-    """Return the outward pass: f_i = I_i a_i with a_i = X a_j. Nothing turns, so only the linear part is carried."""
+    """Return the outward pass: f_i = I_i a_i with a_i = X a_j. Nothing rotates, so only the linear part is
+    propagated.
+    """
     tree = robot.tree
     a = [upward(X[0], gravity)]
     for i in range(1, len(X)):

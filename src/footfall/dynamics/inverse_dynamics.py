@@ -1,10 +1,9 @@
-"""Inverse dynamics: the whole recursive Newton-Euler algorithm in spatial form, eqs. (19)-(25) of de Paula et al. 2024.
+"""Inverse dynamics: the recursive Newton-Euler algorithm in spatial form, eqs. (19)-(25) of de Paula et al. 2024.
 
-Shares only the inward pass with the split terms: their sum M a + c + g is checked by an independent outward pass.
+It shares only the inward pass with the separate terms: their sum M a + c + g is checked by an independent outward pass.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
@@ -12,6 +11,7 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, cross_force, cross_motion
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def inverse_dynamics(

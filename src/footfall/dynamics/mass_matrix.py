@@ -4,12 +4,12 @@ Erratum of eq. (26): parent and child are swapped in X; Algorithm 5 has it right
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import base_joint_twists, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, skew
+from nptrace.array_types import Float
 
 
 def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]:
@@ -45,7 +45,7 @@ def composite_mass_matrix(
     composite: list[Inertia] | None = None,
     armature: Float[ndarray, "nj"] | None = None,
 ) -> Float[ndarray, "nv nv"]:
-    """Return M of bodies at X; their composites need not be made again. ``armature``: instead of the bodies' own."""
+    """Return M of bodies at X; their composites are given. ``armature``: used instead of the bodies' own."""
     tree, armature = robot.tree, armatures(robot) if armature is None else armature
     M, on_base = np.zeros((robot.nv, robot.nv)), base_joint_twists(robot)
     composite = composite_bodies(robot, X) if composite is None else composite
@@ -57,7 +57,7 @@ def composite_mass_matrix(
             M[tree.dof(i), tree.dof(j)] = M[tree.dof(j), tree.dof(i)] = _along(robot, j, F)
         if robot.floating:
             F = X[tree.support[i][0]].wrench_to_parent(F)
-            if tree.dof(i) in on_base:  # fewer operations: its limb was moved into the base's axes anyway
+            if tree.dof(i) in on_base:  # fewer operations: its limb has been moved to the base's axes anyway
                 F = composite[i].to_parent(X[i]).times(on_base[tree.dof(i)])
             M[tree.dof(i), :6] = M[:6, tree.dof(i)] = F
     if robot.floating:
@@ -66,25 +66,25 @@ def composite_mass_matrix(
 
 
 def _along(robot: Robot, i: int, F: Float[ndarray, "6"]) -> float:
-    """S_iᵀ F."""
+    """Return S_iᵀ F."""
     body = robot.tree.bodies[i]
     return body.axis @ (F[:3] if body.kind == "revolute" else F[3:])
 
 
 def _child_towards(robot: Robot, j: int, i: int) -> int:
-    """The child of body j on the way to body i."""
+    """Return the child of body j on the path to body i."""
     path = robot.tree.support[i]
     return path[path.index(j) + 1]
 
 
 def _base_block(composite: Inertia) -> Float[ndarray, "6 6"]:
-    """I_c0, the inertia of the locked robot about the base's origin."""
+    """Return I_c0, the inertia of the locked robot about the base's origin."""
     top = np.concatenate([composite.I, skew(composite.h)], axis=1)
     return np.concatenate([top, np.concatenate([-skew(composite.h), composite.m * np.eye(3)], axis=1)])
 
 
 def _with_spins(robot: Robot, X: list[Transform], M: ndarray) -> ndarray:
-    """Exact rotors: the spin of joint k couples to the rotation of the body that carries its rotor."""
+    """Add exact rotors: the spin of joint k couples to the rotation of the body that carries its rotor."""
     tree = robot.tree
     for i, body in enumerate(tree.bodies):
         for spin in body.spins:

@@ -1,16 +1,16 @@
-"""Momentum of the whole robot and the matrix that gives it (the slides: the base rows of the dynamics are its rate).
+"""Momentum of the whole robot and its matrix (the slides: the base rows of the dynamics are its rate).
 
 Momentum about the centre of mass, in world axes, angular part first: k = A(q) v.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.coriolis_matrix import body_jacobians
 from footfall.kinematics.forward import body_poses, body_velocities, center_of_mass
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
 
 def momentum(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
@@ -57,6 +57,6 @@ def momentum_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 
 
 
 def _poses_about_com(robot: Robot, q: ndarray) -> list[Transform]:
-    """Poses of the bodies in a frame at the centre of mass with world axes."""
+    """Return poses of the bodies in a frame at the centre of mass with world axes."""
     com = center_of_mass(robot, q)
     return [Transform(X_WB.R, X_WB.p - com) for X_WB in body_poses(robot, q)]

@@ -1,10 +1,10 @@
-"""Axes that do not turn with parallel joints: a leg's hip and knee both pitch, so their bodies share the hip's axes.
+"""Axes that do not rotate with parallel joints: a leg's hip and knee both pitch, so their bodies share the hip's axes.
 
-Algorithms carry every twist, wrench and inertia from body to body and turn it at each joint. Where a joint's axis is
-parallel to its parent's, or to a child's, nothing need be turned: the bodies of such a row are described in axes that
-stay with the body before the row, and only what is fixed in a body (its inertia, the next joint, its foot) is turned,
-once, by the sum of the row's angles. The recursions are the same, for they are about vectors and not about components.
-A body's origin may lie anywhere on its joint's axis, too: it is the point nearest to the parent's origin.
+Algorithms pass every twist, wrench and inertia from body to body and rotate it at each joint. Where a joint's axis is
+parallel to its parent's, or to a child's, this is unnecessary: the bodies of such a chain are described in axes fixed
+to the body before the chain, and only quantities fixed in a body (its inertia, the next joint, its foot) are rotated,
+once, by the sum of the chain's angles. The recursions are unchanged, since they hold for vectors in any axes. A body's
+origin may also lie anywhere on its joint's axis: here, at the point nearest to the parent's origin.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -21,17 +20,20 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial import Inertia, Transform
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class PosedRobot:
-    """A robot at one q, for algorithms that walk its tree: they take ``robot`` and ``X`` for it and its transforms."""
+    """A robot at one q, for algorithms that traverse its tree: they use ``robot`` and ``X`` for it and its
+    transforms.
+    """
 
-    robot: Robot  # its bodies' inertias are base parameters, and like its feet they are as they stand at q
+    robot: Robot  # the inertias of its bodies are base parameters, rotated to q like its feet
     X: list[Transform]  # axes and origin of every body in its parent's; 0: the base in the world
-    rotations: list[Float[ndarray, "3 3"]]  # of the bodies in their axes
-    origins: list[Float[ndarray, "3"]]  # of the bodies' own frames, before their turn
-    still: frozenset[int]  # bodies whose axes do not turn in their parents'
+    rotations: list[Float[ndarray, "3 3"]]  # rotations of the bodies in their axes
+    origins: list[Float[ndarray, "3"]]  # origins of the bodies' own frames, before rotation
+    still: frozenset[int]  # bodies whose axes do not rotate in their parents'
 
     def point(self, body: int, p: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
         """Return a point of a body, given in the body's own frame."""
@@ -69,7 +71,7 @@ def posture(robot: Robot, q: Float[ndarray, "nq"]) -> PosedRobot:
 
 
 def _standing(at: PosedRobot, inertias: list[Inertia]) -> Tree:
-    """The tree with what is fixed in its bodies as it stands."""
+    """Return the tree with the quantities fixed in its bodies rotated to q."""
     tree = at.robot.tree
     bodies = [
         replace(

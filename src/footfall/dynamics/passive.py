@@ -1,18 +1,18 @@
-"""Torques that joints make by themselves: springs, viscous damping and dry friction.
+"""Passive joint torques: springs, viscous damping and dry friction.
 
-Dry friction has one model, here and nowhere else: Coulomb's, whose sign reverses in a straight line over ``stick_rate``
-[rad/s], τ = -f clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps
-take it at the rate they end with, piece by piece (``sim.joints``), so that it may be as narrow as it is;
-explicit steps and whoever knows rates by noisy encoders only take a wider one.
+Dry friction has one model throughout: Coulomb's, whose sign reverses linearly over ``stick_rate`` [rad/s], τ = -f
+clip(q̇ / stick_rate, -1, 1). A joint creeps at ``stick_rate`` under a torque equal to f. Implicit steps evaluate it at
+the final rate, piecewise (``sim.joints``), so that it may be this narrow; explicit steps and controllers with noisy
+encoders use a wider one.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 STICK_RATE = 1e-4  # [rad/s]
 

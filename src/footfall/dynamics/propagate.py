@@ -1,19 +1,21 @@
 """The inward pass that Algorithms 2, 3 and 4 of de Paula et al. 2024 share, eqs. (22)-(23) and (25).
 
-A wrench on a body is carried to its parent, and what it does along each joint's axis is kept. The pass is linear, so
-the wrenches of several terms may be added first and carried once.
+A wrench on a body is passed to its parent, and its component along each joint's axis is recorded. The pass is linear,
+so the wrenches of several terms may be added first and passed once.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
 
 def joint_space_forces(robot: Robot, X: list[Transform], wrenches: list[ndarray]) -> Float[ndarray, "nv"]:
-    """Generalised forces of one wrench (n, f) a body, at its origin in its axes: the base's wrench, then the joints."""
+    """Return generalised forces of one wrench (n, f) per body, at its origin in its axes: the base's wrench, then
+    the joints.
+    """
     tree, f = robot.tree, list(wrenches)
     along = []
     for i in reversed(range(1, len(f))):

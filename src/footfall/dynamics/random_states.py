@@ -1,11 +1,10 @@
-"""Random states to compare algorithms at."""
+"""Random states at which algorithms are compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.formalisms.modes import all_modes
@@ -13,8 +12,9 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
-_APART = 1e-2  # least singular value of the contact rows beside the largest
+_APART = 1e-2  # smallest relative singular value of the contact rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class States:
     a: Float[ndarray, "n nv"]
     tau: Float[ndarray, "n nv"]
     wrenches: Float[ndarray, "n nb 6"]
-    mode: Float[ndarray, "n nf"] | None = None  # which feet stand: see ``with_modes``
-    closed_q: Float[ndarray, "n nq"] | None = None  # of robots with loops, closed: see ``loop_sides``
+    mode: Float[ndarray, "n nf"] | None = None  # which feet are in stance: see ``with_modes``
+    closed_q: Float[ndarray, "n nq"] | None = None  # for robots with loops, closed: see ``loop_sides``
     closed_v: Float[ndarray, "n nv"] | None = None
 
     def __len__(self) -> int:
@@ -73,8 +73,8 @@ def random_states(robot: Robot, samples: int, seed: int = 0) -> States:
 def with_modes(robot: Robot, states: States) -> States:
     """Return the states, each with a contact mode: all of them in turn, the one with all feet down first.
 
-    A mode that its robot cannot hold at a state (feet whose constraints depend on each other, or nearly so) gives way
-    to the next: there the formalisms have no one answer to agree on.
+    A mode that its robot cannot hold at a state (feet whose constraints depend on each other, or nearly so) is replaced
+    by the next: there the formalisms have no unique solution.
     """
     modes = all_modes(robot)[::-1]
     found = np.zeros((len(states), robot.nf))
@@ -92,7 +92,7 @@ def _mode_to_hold(robot: Robot, q: ndarray, modes: list[ndarray]) -> ndarray:
 
 
 def holds(J: Float[ndarray, "nf 3 nv"], mode: Float[ndarray, "nf"]) -> bool:
-    """Return whether the standing feet can be held apart from each other; flight always can."""
+    """Return whether the stance feet are independent; in flight they always are."""
     rows = J[np.asarray(mode) > 0].reshape(-1, J.shape[-1])
     if not rows.size:
         return not mode.any()
@@ -105,5 +105,5 @@ def _range_of_joints(robot: Robot) -> tuple[ndarray, ndarray]:
     lower = np.array([joint.lower for joint in joints])
     upper = np.array([joint.upper for joint in joints])
     low, high = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
-    beyond = low > high  # limits that lie wholly outside ±π stay as they are
+    beyond = low > high  # limits that lie wholly outside ±π are kept
     return np.where(beyond, lower, low), np.where(beyond, upper, high)

@@ -1,11 +1,11 @@
-"""The regressor: inverse dynamics as a matrix times inertial parameters, and what of them can be identified.
+"""The regressor: inverse dynamics as a matrix times inertial parameters, and their identifiable combinations.
 
 A body is ten numbers in its own frame: mass m, first moment h and second moment J (``spatial.inertia``). With a the
 classical acceleration of its origin less gravity, and B = α̃ + ω̃ ω̃, the wrench it needs is linear in them,
 
     f = m a + B h,    n = h x a + axial(B J)
 
-(Atkeson, An & Hollerbach 1986, here with J in place of the inertia tensor). Carried to the joints it is Y θ. Only
+(Atkeson, An & Hollerbach 1986, here with J in place of the inertia tensor). Propagated to the joints it is Y θ. Only
 some combinations of θ ever show in a motion: columns of Y that depend on others are lumped into them by a QR
 factorisation over random states (Gautier 1991), which leaves the base parameters.
 """
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
@@ -25,10 +24,11 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 BODY_PARAMETERS = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 JOINT_COLUMNS = ("damping", "dry_friction", "armature")
-_DEPENDENT = 1e-8  # what is left of a column of length 1 when the columns before it are taken away
+_DEPENDENT = 1e-8  # remainder of a column of length 1 after projection onto the columns before it
 
 
 def regressor(
@@ -71,7 +71,7 @@ def regressor(
     for i in range(len(tree.bodies)):
         n, f = _body_wrench(V[i], A[i])
         columns, j = slice(10 * i, 10 * i + 10), i
-        while j > 0:  # every joint on the way to the base carries this body
+        while j > 0:  # every joint on the path to the base carries this body
             body = tree.bodies[j]
             Y[tree.dof(j), columns] = body.axis @ (n if body.kind == "revolute" else f)
             f = X[j].R @ f
@@ -86,7 +86,7 @@ def regressor(
 def _body_wrench(
     V: Float[ndarray, "6"], A: Float[ndarray, "6"]
 ) -> tuple[Float[ndarray, "3 10"], Float[ndarray, "3 10"]]:
-    """(n, f) of one body by its ten parameters, from its twist and spatial acceleration."""
+    """Return (n, f) of one body by its ten parameters, from its twist and spatial acceleration."""
     w, a = V[:3], A[3:] + cross(V[:3], V[3:])
     B = skew(A[:3]) + skew(w) @ skew(w)
     n, f = np.zeros((3, 10)), np.zeros((3, 10))
@@ -121,7 +121,9 @@ def parameters(robot: Robot, joint_columns: Sequence[str] = ()) -> Float[ndarray
 
 
 def parameter_names(robot: Robot, joint_columns: Sequence[str] = ()) -> list[str]:
-    """``trunk.m``, ``trunk.h_x``, ...: bodies are named after their first link; then ``LF_hip.damping``, ..."""
+    """Return names: ``trunk.m``, ``trunk.h_x``, ... (bodies are named after their first link); then
+    ``LF_hip.damping``, ...
+    """
     names = [f"{body.name}.{key}" for body in robot.tree.bodies for key in BODY_PARAMETERS]
     return names + [f"{joint}.{key}" for key in joint_columns for joint in robot.joint_names]
 
@@ -139,7 +141,9 @@ def inertia_of(ten: Float[ndarray, "10"]) -> Inertia:
 
 
 def pseudo_inertia(ten: Float[ndarray, "10"]) -> Float[ndarray, "4 4"]:
-    """[[J, h], [hᵀ, m]]: positive definite exactly when some body has these numbers (Wensing, Kim & Slotine 2018)."""
+    """Return [[J, h], [hᵀ, m]]: positive definite exactly when some body has these parameters (Wensing, Kim &
+    Slotine 2018).
+    """
     inertia = inertia_of(ten)
     P = np.zeros((4, 4))
     P[:3, :3], P[:3, 3], P[3, :3], P[3, 3] = inertia.J, inertia.h, inertia.h, inertia.m
@@ -148,14 +152,14 @@ def pseudo_inertia(ten: Float[ndarray, "10"]) -> Float[ndarray, "4 4"]:
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """The combinations of parameters that motions and torques can tell.
+    """The identifiable combinations of parameters.
 
     β = ``combinations`` @ θ, and Y θ = Y[:, independent] β for every state: a base parameter is the parameter of an
-    independent column plus what is lumped into it.
+    independent column plus those lumped into it.
     """
 
-    names: tuple[str, ...]  # of all parameters
-    independent: tuple[int, ...]  # columns of the regressor that carry the base parameters
+    names: tuple[str, ...]  # names of all parameters
+    independent: tuple[int, ...]  # columns of the regressor that define the base parameters
     combinations: Float[ndarray, "count np"]
     joint_columns: tuple[str, ...] = ()
 
@@ -164,17 +168,17 @@ class BaseParameters:
         return len(self.independent)
 
     def of(self, theta: Float[ndarray, "np"]) -> Float[ndarray, "count"]:
-        """Return β of all parameters θ."""
+        """Return β for all parameters θ."""
         return self.combinations @ theta
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """Parameters that no base parameter contains: no motion shows them."""
+        """Return parameters in no base parameter: no motion excites them."""
         seen = np.abs(self.combinations).max(axis=0, initial=0.0) > 0
         return tuple(name for name, is_seen in zip(self.names, seen) if not is_seen)
 
     def descriptions(self, most: int = 6) -> list[str]:
-        """Every base parameter written out: ``trunk.m + LF_abad_link.m + ...``, at most ``most`` terms of each."""
+        """Return every base parameter as text: ``trunk.m + LF_abad_link.m + ...``, with at most ``most`` terms each."""
         lines = []
         for row, own in zip(self.combinations, self.independent):
             others = sorted((k for k in np.flatnonzero(row) if k != own), key=lambda k: -abs(row[k]))
@@ -235,7 +239,9 @@ def base_parameters(
 
 
 def _random_state(robot: Robot, rng: np.random.Generator) -> tuple[ndarray, ndarray, ndarray]:
-    """(q, v, a): joints within ±π and any attitude; rates of 2 and accelerations of 5 a unit, so that both show."""
+    """Return (q, v, a): joints within ±π and any attitude; rates of 2 and accelerations of 5 units, so that both
+    matter.
+    """
     if robot.nv == 0:
         raise InputError(f"robot '{robot.name}' cannot move: it has no parameters to identify")
     q = rng.uniform(-np.pi, np.pi, robot.nj)

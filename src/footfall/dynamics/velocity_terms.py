@@ -14,13 +14,13 @@ and eq. (19) between bodies becomes a_i = R (a_j + B_j p). The spatial form as p
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
+from nptrace.array_types import Float
 
 
 def velocity_terms(
@@ -51,7 +51,7 @@ def velocity_wrenches(
 ) -> tuple[list[ndarray], Float[ndarray, "nv"]]:
     """Return the outward pass: (wrench that every body needs, torque that exact rotors need at their joints).
 
-    a_0: the whole robot accelerates so as well, in base axes [m/s²], as eq. (24) has it for gravity.
+    a_0: additional acceleration of the whole robot in base axes [m/s²], used for gravity in eq. (24).
     """
     check_shape(robot, v=(v, robot.nv))
     tree, rates = robot.tree, joint_rates(robot, v)

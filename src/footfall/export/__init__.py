@@ -1,4 +1,4 @@
-"""Functions, steps and controllers as C99, and whole robots as FMI 3.0 units, for other people's programs."""
+"""Export of functions, steps and controllers as C99, and of whole robots as FMI 3.0 units."""
 
 from typing import TYPE_CHECKING
 

@@ -1,6 +1,6 @@
-"""Structures around an exported C function: inputs, parameters, memory and outputs by name, for a robot's own program.
+"""Structures around an exported C function: named inputs, parameters, memory and outputs.
 
-The header says units, frames, the order of joints and feet, the rate, and which memory a run begins with.
+The header documents units, frames, the order of joints and feet, the rate, and the initial memory.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from nptrace.codegen.c_emitter import CEmitter, identifier
 from nptrace.codegen.c_source import CFunction
 from nptrace.frontend import tree
 
-_ROLES = {"input": "in", "output": "out"}  # names of arguments; not those of functions, of which one is ``output``
+_ROLES = {"input": "in", "output": "out"}  # names of arguments, not of functions, one of which is ``output``
 # the first part of a label: the same structure before and after a tick
-_Field = tuple[Any, ...]  # (group, member, shape), and words for the header
+_Field = tuple[Any, ...]  # (group, member, shape), and descriptions for the header
 KEPT = {"memory": "memory_after", "state": "after"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calling:
-    """Facts for the caller of an exported function: words by label, first memory or state, parameters, rate."""
+    """Facts for the caller of an exported function: descriptions by label, initial memory or state, parameters,
+    rate.
+    """
 
     words: Mapping[str, str]
     notes: str
     rate: float | None = None  # [Hz]
-    start: Mapping[str, ndarray] = field(default_factory=dict)  # by label: of the memory or state, of the parameters
+    # values by label: of the memory or state, of the parameters
+    start: Mapping[str, ndarray] = field(default_factory=dict)
     joints: Sequence[str] = ()
     feet: Sequence[str] = ()
 
@@ -42,12 +45,12 @@ def calling(
 
     Args:
         robot: The robot.
-        rate: Calls a second [Hz], if they have a rate.
+        rate: Calls per second [Hz], if there is a rate.
         start: Numbers before the first call, by label.
         notes: Further lines for the header.
 
     Returns:
-        Words for every label that is known, and notes for the header.
+        Descriptions of the known labels, and notes for the header.
     """
     joints, feet = robot.joint_names, [foot.name for foot in robot.feet]
     pose = "base position in world axes [m], unit quaternion (w, x, y, z) from base to world axes, " * robot.floating
@@ -103,8 +106,8 @@ def _listed(title: str, names: Sequence[str]) -> list[str]:
 
 
 def words_of(labels: Sequence[str], about: Calling) -> dict[str, str]:
-    """Return what each array is, by its label or the last part of it; arrays of which nothing is known are left out."""
-    commands = sum(label.startswith("command.") for label in labels) > 1  # of the joints, not of the user
+    """Return a description of each array, by its label or the last part of it; arrays without one are omitted."""
+    commands = sum(label.startswith("command.") for label in labels) > 1  # the command to the joints, not the user's
     found = {label: about.words.get(label) or about.words.get(label.rpartition(".")[2], "") for label in labels}
     return {label: word for label, word in found.items() if word and not (label == "command" and commands)}
 
@@ -164,7 +167,7 @@ def structures(
 
 
 def _fields(shapes: Sequence[tuple[str, tuple[int, ...]]], labels: Sequence[str]) -> list[_Field]:
-    """(group, member, shape) of every array."""
+    """Return (group, member, shape) of every array."""
     out: list[_Field] = []
     for (_, shape), label in zip(shapes, labels):
         group, _, rest = label.partition(".")

@@ -1,8 +1,8 @@
-"""A robot, with its controller or without, as an FMI 3.0 unit for co-simulation: a ``.fmu`` that other tools run.
+"""Export of a robot, with or without its controller, as an FMI 3.0 unit for co-simulation (``.fmu``).
 
-The file holds the model's C sources and how to build them, always; the binary for this machine where a C compiler is
-found. The FMI functions are ours (``fmi3.c``). A unit's internal step is the controller's period. It starts where the
-simulation starts; a fall does not stop it: the importing tool sees the state and decides.
+The file always contains the model's C sources and build description, and the binary for this machine if a C compiler is
+found. The FMI functions are in ``fmi3.c``. A unit's internal step is the controller's period. It starts where the
+simulation starts; a fall does not stop it: that decision is left to the importing tool, which sees the state.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from nptrace.passes.reductions import reassociated
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O2", "-ffp-contract=off")
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # of every file in the archive: the same unit has the same bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # timestamp of every file in the archive: equal units have equal bytes
 _UNITS = {
     "m": {"m": 1},
     "rad": {"rad": 1},
@@ -61,14 +61,14 @@ class Variable:
     name: str
     unit: str
     start: float
-    place: int  # among the flat inputs, or in the flat state
+    place: int  # index among the flat inputs, or in the flat state
 
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
     """The contents of a ``.fmu``."""
 
-    name: str  # also that of its binary
+    name: str  # also the name of its binary
     program: Program  # (state, inputs) to the next state
     state: ndarray
     inputs: list[Variable]
@@ -138,7 +138,7 @@ def _without(simulation: Simulation, name: str) -> Unit:
 
 
 def _push() -> list[tuple[str, str, float]]:
-    """A wrench on the base at its origin, world axes."""
+    """Return a wrench on the base at its origin, world axes."""
     return [(f"push.{what}.{axis}", unit, 0.0) for what, unit in (("moment", "N.m"), ("force", "N")) for axis in _AXES]
 
 
@@ -150,7 +150,7 @@ def _unit(
     inputs: list[tuple[str, str, float]],
     description: str,
 ) -> Unit:
-    """The program as native code has it, sums in the same order, so that both agree but for the last digit."""
+    """Return the program as in native code, with equal order of sums, so that both agree up to the last digit."""
     leaves = tree.flatten(state)[0]
     flat = np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
     ends = np.cumsum([np.size(leaf) for leaf in leaves])
@@ -168,7 +168,7 @@ def _unit(
 
 
 def _outputs(robot: Robot) -> list[tuple[str, int, str, str]]:
-    """(array of the state, place in it, name, unit) of what can be seen from outside."""
+    """Return (array of the state, index in it, name, unit) of the visible variables."""
     out, joints = [], robot.joint_names
     if robot.floating:
         out += [("q", k, f"base.position.{axis}", "m") for k, axis in enumerate(_AXES)]
@@ -189,7 +189,7 @@ def _outputs(robot: Robot) -> list[tuple[str, int, str, str]]:
 
 # -- files -------------------------------------------------------------------------------------------------------------
 def _sources(unit: Unit) -> dict[str, str]:
-    """C files by name; the token of ``model.h`` is left open, since it is made of them."""
+    """Return C files by name; the token of ``model.h`` is filled in later, since it depends on them."""
     ins = [("state", (len(unit.state),)), ("inputs", (len(unit.inputs),))]
     outs = [("after", (len(unit.state),))]
     name = f"{unit.name}_tick"
@@ -298,7 +298,7 @@ def _build_description(unit: Unit, sources: dict[str, str]) -> str:
 
 # -- the binary --------------------------------------------------------------------------------------------------------
 def compiler() -> str | None:
-    """The C compiler of this machine: that of CC, or one with a usual name."""
+    """Return the C compiler of this machine: that of CC, or one with a usual name."""
     for name in filter(None, (os.environ.get("CC"), *_COMPILERS)):
         if (found := shutil.which(name)) is not None:
             return found
@@ -306,7 +306,7 @@ def compiler() -> str | None:
 
 
 def _binary(unit: Unit, texts: dict[str, str]) -> dict[str, bytes]:
-    """The shared library by its path in the archive; nothing where there is no compiler."""
+    """Return the shared library by its path in the archive; nothing without a compiler."""
     command, (folder, suffix) = compiler(), _platform()
     if command is None or not folder:
         return {}
@@ -320,12 +320,14 @@ def _binary(unit: Unit, texts: dict[str, str]) -> dict[str, bytes]:
         call: list[str] = [command, *flags, *position, "-shared", *names, "-lm", "-o", built.name]
         done = subprocess.run(call, cwd=temporary, capture_output=True, text=True)
         if done.returncode:
-            raise FootfallError(f"{command} cannot build {unit.name}: {(done.stderr.splitlines() or ['no word'])[0]}")
+            raise FootfallError(
+                f"{command} cannot build {unit.name}: {(done.stderr.splitlines() or ['no message'])[0]}"
+            )
         return {f"binaries/{folder}/{built.name}": built.read_bytes()}
 
 
 def _platform() -> tuple[str, str]:
-    """(platform tuple of FMI 3.0, suffix of a shared library) of this machine; empty where it has none."""
+    """Return (platform tuple of FMI 3.0, suffix of a shared library) of this machine; empty if it has none."""
     machine = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}.get(
         platform.machine().lower(), ""
     )

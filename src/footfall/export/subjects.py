@@ -1,6 +1,6 @@
-"""Subjects of an export as C: functions of a robot, its step, inverse kinematics, contact model, and its controllers.
+"""What can be exported as C: functions of a robot, its step, inverse kinematics, contact model, and controllers.
 
-Everything is traced as it runs here; the test that goes with each C file holds it to plain NumPy.
+Everything is traced as it runs here; the test beside each C file compares it with plain NumPy.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ FUNCTIONS = {
         "velocity_terms",
     ),
 }
-LOCOMOTION = "locomotion"  # the whole-body stage of it
-ITERATIVE = ("fabrik", "resolved_rate")  # inverse kinematics that go on from the joints of before
+LOCOMOTION = "locomotion"  # its whole-body stage
+ITERATIVE = ("fabrik", "resolved_rate")  # inverse kinematics that continue from the previous joints
 PARTS = ("step", "inverse_kinematics", *ITERATIVE, "contact", "state_rate", "output")
 NAMES = (*(name for names in FUNCTIONS.values() for name in names), *PARTS, LOCOMOTION, *CONTROLLERS)
-SINGLE = 1e-2  # what a test of C in float32 allows, relative to the larger of one and the number
-PARAMETERS = ("kp", "kd")  # of a controller, which its caller sets unless others are asked for
+SINGLE = 1e-2  # tolerance of a test of C in float32, relative to the larger of one and the number
+PARAMETERS = ("kp", "kd")  # parameters of a controller that its caller sets, unless others are selected
 _MOMENTS = (0, 37, 150)  # ticks of a run at which a C file is tested
 
 
@@ -83,7 +83,7 @@ class Exported:
     samples: ndarray
     expected: ndarray
     tolerance: float
-    about: Calling | None = None  # for a caller: with it there are structures beside the function
+    about: Calling | None = None  # facts for a caller: with them there are structures beside the function
 
     def write(self, folder: str | Path, dtype: DTypeLike = np.float64) -> list[Path]:
         """Write ``name.h``, ``name.c`` and ``name_test.c``.
@@ -122,7 +122,7 @@ def exported(
     tolerance: float = 1e-12,
     about: Calling | None = None,
 ) -> Exported:
-    """Trace a function of a constant and pytrees; ``rows`` are arguments for its samples, ``names`` what they are."""
+    """Trace a function of a constant and pytrees; ``rows`` are arguments for its samples, ``names`` describe them."""
     program = compiling.program(function, constant, *rows[0])
     answers = [function(constant, *row) for row in rows]
     return Exported(
@@ -174,7 +174,7 @@ def exported_named(robot: Robot, name: str, **options: Any) -> Exported:
 
 
 def simulation_named(robot: Robot, name: str, **options: Any) -> Simulation:
-    """The run of ``footfall simulate`` with a controller; of the step alone, that of standing still."""
+    """Return the run of ``footfall simulate`` with a controller, or a standing robot for the step alone."""
     controller = {"step": "hold", LOCOMOTION: "whole_body"}.get(name, name)
     return plan(robot, options_of({"robot": robot.name, "controller": controller, **options})).simulation
 
@@ -191,9 +191,9 @@ def _of_function(robot: Robot, package: str, name: str) -> Exported:
 
 
 def _of_inverse(robot: Robot) -> Exported:
-    """Feet, each in the frame of the body that carries its leg, to joints; knees bend as they do when it stands.
+    """Export feet, each in the frame of the body that carries its leg, to joints; knees bend as in the stand.
 
-    Joints of no leg, such as a spine's, stay at zero.
+    Joints outside legs, such as a spine's, stay at zero.
     """
     standing = robot.state("stand" if "stand" in robot.poses else None)[0][robot.nq - robot.nj :]
     legs = [leg_geometry(robot, foot.name) for foot in robot.feet]
@@ -212,8 +212,9 @@ def _of_inverse(robot: Robot) -> Exported:
 
 
 def _of_iterative(robot: Robot, rule: str) -> Exported:
-    """Feet, each in the frame of the body that carries its leg, and the joints of before, to joints; as the
-    controllers' ``--inverse``. Joints of no leg stay as they were."""
+    """Export feet, each in the frame of the body that carries its leg, and the previous joints, to joints; as in the
+    controllers' ``--inverse``. Joints outside legs are unchanged.
+    """
     standing = robot.state("stand" if "stand" in robot.poses else None)[0][robot.nq - robot.nj :]
     legs = [leg_geometry(robot, foot.name) for foot in robot.feet]
     knees = [knee_direction(leg, standing[list(leg.joints)]) for leg in legs]
@@ -232,7 +233,9 @@ def _of_iterative(robot: Robot, rule: str) -> Exported:
 
 
 def _of_block(robot: Robot, name: str) -> Exported:
-    """The contact model, x' = f(x, u) and y = g(x, u), feet pressed into the ground by as much as a millimetre."""
+    """Export the contact model, x' = f(x, u) and y = g(x, u), with feet pressed into the ground by up to a
+    millimetre.
+    """
     block, rng = Block(robot=robot, coordinates="quaternion"), np.random.default_rng(0)
     q, v = robot.state("stand" if "stand" in robot.poses else None)
     states = []
@@ -263,7 +266,7 @@ def of_step(simulation: Simulation) -> Exported:
     check_world(simulation.model, simulation.state, Inputs(command_at(simulation.command, 0.0), np.zeros(6)))
     commands = JointCommand(0.1, 0.0, 20.0, 0.5, 0.0).broadcast(simulation.robot.nj)
     rows = [(dataclasses.replace(state, memory=()), commands, np.zeros(6)) for state in _moments(simulation)]
-    # "step" is an old symbol of the C library, which a program may not define again
+    # "step" is an old symbol of the C library, which a program may not redefine
     about = calling(
         simulation.robot,
         1 / simulation.model.period,
@@ -290,7 +293,7 @@ def of_controller(simulation: Simulation, name: str, parameters: Sequence[str] |
         Function and test data.
 
     Raises:
-        InputError: A parameter is unknown, or the controller decides by it what is computed at all.
+        InputError: A parameter is unknown, or determines which code runs.
     """
     if not isinstance(simulation, Simulation):
         raise InputError(f"of_controller takes a Simulation(robot, controller), got {type(simulation).__name__}")
@@ -312,7 +315,7 @@ def of_controller(simulation: Simulation, name: str, parameters: Sequence[str] |
     about = calling(robot, 1 / model.period, start, f"Controller {model.acting.name}.")
     try:
         return exported(f"{name}_controller", controlled, model, rows, names, "", 1e-9, about)
-    except TraceError as error:  # without parameters it was traced
+    except TraceError as error:  # it was traced without parameters
         raise InputError(f"{', '.join(map(repr, chosen))} cannot be given while it runs: {error}") from error
 
 
@@ -326,7 +329,7 @@ def controlled(
     command: ndarray,
     memory: PyTree,
 ) -> dict[str, PyTree]:
-    """One tick of the controller, some of its numbers given."""
+    """Run one tick of the controller with some of its numbers given."""
     robot, acting = model.world.robot, model.acting
     if parameters:
         leaves, rebuild = tree.flatten(acting)
@@ -337,7 +340,7 @@ def controlled(
 
 
 def _labelled(pytree: PyTree, name: str) -> dict[str, ndarray]:
-    """Numbers by the label that they have in a structure."""
+    """Return numbers by their label in a structure."""
     labels = [label.partition(".")[2] or "numbers" for label in tree.labels(pytree, name)]
     fields: list[str] = []
     for label in labels:
@@ -346,7 +349,7 @@ def _labelled(pytree: PyTree, name: str) -> dict[str, ndarray]:
 
 
 def check_traceable(simulation: Simulation) -> None:
-    """Refuse a controller that cannot be traced: only what is compiled here can be compiled elsewhere."""
+    """Raise for a controller that cannot be traced: only controllers that can be compiled here can be exported."""
     acting = simulation.model.acting
     if not acting.info.traceable:
         raise InputError(
@@ -362,7 +365,7 @@ def check_traceable(simulation: Simulation) -> None:
 
 
 def _moments(simulation: Simulation) -> list[RunState]:
-    """States of a run, its start among them; it is back there afterwards."""
+    """Return states of a run, including its start; the run is restored afterwards."""
     states, passed = [], 0
     for tick in _MOMENTS:
         simulation.advance(tick - passed)

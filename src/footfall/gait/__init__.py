@@ -1,4 +1,4 @@
-"""Gaits: patterns, oscillators, foot paths, and constants known to work."""
+"""Gaits: patterns, oscillators, foot paths, and tuned constants."""
 
 from typing import NoReturn
 

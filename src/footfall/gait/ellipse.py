@@ -14,22 +14,22 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Trapezoid:
     """A trapezoidal velocity profile, eq. (22), for unit distance and time.
 
-    ``ramp`` = t_a / T is the fraction of the time spent accelerating, and decelerating.
+    ``ramp`` = t_a / T is the fraction of the time spent accelerating, and that spent decelerating.
 
-    A ramp of 1/2 has no time of even speed. The way is 0 before and 1 after, whatever the time.
+    A ramp of 1/2 has no interval of constant speed. The distance is 0 before the start and 1 after the end.
     """
 
     ramp: float = 0.25
@@ -40,28 +40,28 @@ class Trapezoid:
 
     @property
     def top_speed(self) -> float:
-        """v T over the whole way: 1 / (1 - ramp)."""
+        """Return v T over the whole distance: 1 / (1 - ramp)."""
         return 1.0 / (1.0 - self.ramp)
 
     @property
     def acceleration(self) -> float:
-        """Acceleration a, as a T² divided by the length of the way."""
+        """Return the acceleration a, as a T² divided by the distance."""
         return self.top_speed / self.ramp
 
     def position(self, u: Scalar) -> Operand:
-        """Return the fraction of the way at the fraction u of the time."""
+        """Return the fraction of the distance at the fraction u of the time."""
         u = np.clip(u, 0.0, 1.0)
         a, v, r = self.acceleration, self.top_speed, self.ramp
         rise, fall = 0.5 * a * u * u, 1.0 - 0.5 * a * (1.0 - u) * (1.0 - u)
         return select(u < r, rise, select(u <= 1.0 - r, v * u - 0.5 * v * r, fall))
 
     def rate(self, u: Scalar) -> Scalar:
-        """d(way)/du."""
+        """Return the derivative of the distance with respect to u."""
         u = np.clip(u, 0.0, 1.0)
         return self.acceleration * np.minimum(np.minimum(u, 1.0 - u), self.ramp)
 
     def second_rate(self, u: Scalar) -> Scalar:
-        """d²(way)/du²: +a, 0, -a inside, 0 outside."""
+        """Return the second derivative with respect to u: +a, 0, -a inside, 0 outside."""
         a = self.acceleration
         inside = (u >= 0.0) & (u <= 1.0)
         return select(inside, select(u < self.ramp, a, select(u <= 1.0 - self.ramp, 0.0 * u, -a)), 0.0 * u)
@@ -105,8 +105,9 @@ class Ellipse:
     def turning(
         place: tuple[float, float], forward: float, left: float, turn: float, height: float = 0.05, ramp: float = 0.25
     ) -> Ellipse:
-        """The step of a foot at ``place`` [m] from the body's centre, when the body moves by (forward, left) [m] and
-        turns by ``turn`` [rad] about its centre."""
+        """Return the step of a foot at ``place`` [m] from the body's centre, when the body moves by (forward, left)
+        [m] and turns by ``turn`` [rad] about its centre.
+        """
         if not all(map(is_number, (*place, forward, left, turn))):
             raise InputError(f"a turning step needs finite numbers, got {place}, {forward}, {left}, {turn}")
         c, s, (x, y) = math.cos(turn), math.sin(turn), place
@@ -119,7 +120,7 @@ class Ellipse:
         return np.stack([self.half_step * along, self.half_side * along, self.height * np.sin(angle)])
 
     def rate(self, u: Scalar) -> Float[ndarray, "3"]:
-        """d(position)/du [m]: divide by the swing's time for the velocity."""
+        """Return d(position)/du [m]: divide by the swing's duration for the velocity."""
         angle, speed = math.pi * self.profile.position(u), math.pi * self.profile.rate(u)
         across = speed * np.sin(angle)
         return np.stack([self.half_step * across, self.half_side * across, self.height * speed * np.cos(angle)])
@@ -128,7 +129,7 @@ class Ellipse:
 def swing_between(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], height: Scalar, u: Scalar, profile: Trapezoid
 ) -> Float[ndarray, "3"]:
-    """The point of the half ellipse from one foothold to another [m], whichever way and however high they lie."""
+    """Return the point on the half ellipse from one foothold to another [m], in any direction and at any heights."""
     angle = math.pi * profile.position(u)
     up = np.stack([0.0 * u, 0.0 * u, height * np.sin(angle)])
     return start + 0.5 * (1.0 - np.cos(angle)) * (end - start) + up

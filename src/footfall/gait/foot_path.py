@@ -6,13 +6,13 @@ The paper takes its curves from an earlier work whose constants are not public; 
 
 from __future__ import annotations
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait import stance, swing
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 def foot_offset(
@@ -38,7 +38,7 @@ def foot_offset(
 def _swing(
     curve: swing.Bezier, gait: Gait, fraction: Float[ndarray, "n"]
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    """Return the point on the curve; a gait whose numbers are free scales what the unit curve gives."""
+    """Return the point on the curve; for a gait with free parameters, the unit curve is scaled."""
     if type(gait.stride) is float and type(gait.height) is float:
         return curve.scaled(gait.half_stride, gait.height).position(fraction)
     x, z = curve.position(fraction)

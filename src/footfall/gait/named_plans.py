@@ -1,7 +1,7 @@
-"""Plans in words, as the command line and the web page take them: ``walk``, or ``trot; 4: postures`` (seconds).
+"""Plans as text, on the command line and the web page: ``walk``, or ``trot; 4: postures`` (seconds).
 
-A name may be followed by what is adjustable: ``walk step=0.15 side=0.05 turn=0.1 height=0.06 time=0.4``. Without a
-time, the next plan takes over where the one before it has come to rest: ``walk step=0.2 cycles=3; postures``.
+A name may be followed by parameters: ``walk step=0.15 side=0.05 turn=0.1 height=0.06 time=0.4``. Without a time, the
+next plan starts where the previous one has come to rest: ``walk step=0.2 cycles=3; postures``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from footfall.robot.model.description import Robot
 from nptrace._types import Given
 
 PLANS = ("walk", "trot", "postures", "yaw")
-_STEPPING = {  # word: argument of plan_walk
+_STEPPING = {  # parameter: argument of plan_walk
     "step": "step",
     "side": "side",
     "turn": "turn",
@@ -33,10 +33,10 @@ WORDS: dict[str, dict[str, str]] = {
     "postures": {key: key for key in ("move", "hold", "share")},
     "yaw": {key: key for key in ("degrees", "move", "hold")},
 }
-_STEP_RATIO, _HEIGHT_RATIO, _SWAY_RATIO = 0.3, 0.12, 0.06  # of the base's height, as chosen for XiLing
-_SWING_TIME_PER_ROOT_METRE = 0.56  # [s] for a base that is a metre high; goes with the root of the height
-_REST_SWINGS = 1.25  # swings: what lands, lands in it
-_USUAL_CYCLES = 5  # of a walk before a plan without a time
+_STEP_RATIO, _HEIGHT_RATIO, _SWAY_RATIO = 0.3, 0.12, 0.06  # fraction of the base's height, as chosen for XiLing
+_SWING_TIME_PER_ROOT_METRE = 0.56  # [s] for a base one metre high; scales with the square root of the height
+_REST_SWINGS = 1.25  # duration of a transition, in swings: feet in the air land during it
+_USUAL_CYCLES = 5  # cycles of a walk before a plan without a time
 _MOST_CYCLES = 10_000
 
 
@@ -45,10 +45,10 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
 
     Args:
         robot: The robot.
-        text: A name, with ``word=value`` (``WORDS``: step, side, height [m], turn [rad], time of a swing [s], ...), and
-            others that take over at their times [s], or, without a time, where the one before has come to rest.
+        text: A name, with ``word=value`` (``WORDS``: step, side, height [m], turn [rad], time of a swing [s], ...),
+            followed by others that start at their times [s], or without a time once the previous one has come to rest.
         speed: Speed of walks and trots [m/s].
-        duration: When these end, standing [s].
+        duration: Duration of these, until they stand [s].
 
     Returns:
         The plan.
@@ -75,7 +75,7 @@ def _misread(text: str) -> InputError:
 
 
 def _timed(entry: str, text: str) -> tuple[float | None, list[str]]:
-    """Return when a plan takes over [s], and its words."""
+    """Return when a plan starts [s], and its text."""
     when, colon, words = entry.rpartition(":")
     if not words.split():
         raise _misread(text)
@@ -93,7 +93,7 @@ def _timed(entry: str, text: str) -> tuple[float | None, list[str]]:
 def _plan_of(
     robot: Robot, words: list[str], speed: float | None, duration: float, untimed: bool
 ) -> WalkPlan | PosturePlan:
-    """Return the plan of a name and its words; ``untimed``: one follows when it is over."""
+    """Return the plan of a name and its parameters; ``untimed``: another plan follows when it ends."""
     name, *pairs = words
     if name not in PLANS:
         raise unknown("plan", name, PLANS)
@@ -112,7 +112,7 @@ def _plan_of(
         **said,
     }
     if speed is not None and "step" in said:
-        raise InputError(f"a {name} with a step has its own speed: leave out the speed, or the step")
+        raise InputError(f"a {name} with a step has its own speed: remove the speed, or the step")
     step, cycles = options.pop("step", None), options.pop("cycles", _USUAL_CYCLES if untimed else None)
     made = plan_walk(robot, name, 0.0, cycles=4, **options)
     cycles = _filling(made, duration) if cycles is None else _whole(cycles)
@@ -124,7 +124,7 @@ def _plan_of(
 
 
 def _filling(plan: WalkPlan, duration: float) -> int:
-    """Return how many cycles of a walk end, standing, within a duration."""
+    """Return how many cycles of a walk end at rest within a duration."""
     return max(2, math.floor((duration - 2.0 * plan.rest) / plan.gait.period))
 
 
@@ -135,10 +135,10 @@ def _whole(cycles: float) -> int:
 
 
 def _pair(name: str, pair: str) -> tuple[str, float]:
-    """Return word and value of ``step=0.1``."""
+    """Return key and value of ``step=0.1``."""
     key, given, value = pair.partition("=")
     if key not in WORDS[name]:
-        raise unknown(f"word about the plan {name}", key, WORDS[name], "choose from")
+        raise unknown(f"parameter of the plan {name}", key, WORDS[name], "choose from")
     try:
         number = float(value) if given else math.nan
     except ValueError:

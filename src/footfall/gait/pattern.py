@@ -1,8 +1,8 @@
-"""Gait patterns: when each foot is down, and the numbers of a stride.
+"""Gait patterns: when each foot is in stance, and the parameters of a stride.
 
 Delays are fractions of a cycle after the left fore foot's touchdown, legs in the order LF, RF, LH, RH: lecture notes
 attributed to Rotenberg (UCSD CSE169). Duties and periods are those of MIT's Cheetah-Software, or chosen where it has
-none (marked). Literature values of the canter and the gallops vary.
+none (marked). Published values for the canter and the gallops vary.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 LEGS = ("LF", "RF", "LH", "RH")
 
@@ -55,22 +55,21 @@ class Gait:
     """A gait: phase offsets, duty factor, period, and the shape of its strides.
 
     A foot travels ``stride`` on the ground in every stance: twice the half stride L of the papers. It clears the ground
-    by about ``height``, presses ``depth`` into it in mid-stance (virtually: the joints' targets do), and the hips stand
-    ``hip_height`` over it. The steps grow from nothing within ``ramp`` seconds. What is None comes from the robot's
-    pose ``stand``.
+    by about ``height``, its joint targets press ``depth`` into it in mid-stance, and the hips are ``hip_height`` above
+    it. The steps grow from zero within ``ramp`` seconds. Parameters that are None come from the robot's pose ``stand``.
     """
 
     name: str
-    delays: tuple[float, float, float, float]  # of LF, RF, LH, RH [cycles]
+    delays: tuple[float, float, float, float]  # delays of LF, RF, LH, RH [cycles]
     duty: float  # duty factor: fraction of a cycle in stance
     period: float  # of a cycle [s]
     stride: float = 0.1  # 2 L [m]; negative walks backwards
-    height: float = 0.05  # of the swing, h [m]
-    hip_height: float | None = None  # of the hip joints over the ground, H [m]
-    depth: float = 0.002  # of the virtual penetration, δ [m]
-    ramp: float = 1.0  # of the start [s]; 0 starts at full stride
+    height: float = 0.05  # height of the swing, h [m]
+    hip_height: float | None = None  # height of the hip joints over the ground, H [m]
+    depth: float = 0.002  # virtual penetration, δ [m]
+    ramp: float = 1.0  # duration of the start [s]; 0 starts at full stride
     knees: tuple[int, int, int, int] | int | None = None  # +1 behind the hips, -1 in front of them; one, or one per leg
-    foot_pitch: float = 0.0  # held by the last link of a leg with an ankle, positive lifts its toe [rad]
+    foot_pitch: float = 0.0  # pitch of the last link of a leg with an ankle; positive lifts the toe [rad]
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -99,27 +98,27 @@ class Gait:
 
     @property
     def half_stride(self) -> float:
-        """L of the papers [m]."""
+        """Return L of the papers [m]."""
         return 0.5 * self.stride
 
     @property
     def frequency(self) -> float:
-        """Cycles a second [Hz]."""
+        """Return cycles per second [Hz]."""
         return 1.0 / self.period
 
     @property
     def speed(self) -> float:
-        """Nominal speed [m/s], stride over stance time; a robot's own differs (slip, sinking, tilting)."""
+        """Return the nominal speed [m/s], stride over stance time; a robot's differs (slip, sinking, tilting)."""
         return self.stride / (self.duty * self.period)
 
     def knee(self, leg: str) -> int | None:
-        """Direction of one leg's knee: +1 behind the hip, -1 in front, None if the robot decides."""
+        """Return the direction of one leg's knee: +1 behind the hip, -1 in front, None if the robot decides."""
         if leg not in LEGS:
             raise unknown("leg", leg, LEGS, "a gait has")
         return self.knees[LEGS.index(leg)] if isinstance(self.knees, tuple) else self.knees
 
     def replace(self, **changes: Any) -> Gait:
-        """A changed, checked copy."""
+        """Return a modified, checked copy."""
         fields = [f.name for f in dataclasses.fields(self)]
         for key in changes:
             if key not in fields:
@@ -144,7 +143,7 @@ def clock_phase(gait: Gait, t: float) -> Float[ndarray, "4"]:
 
 
 def stance(gait: Gait, phase: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
-    """Which feet should be down: 1 or 0 per leg."""
+    """Return which feet should be in stance: 1 or 0 per leg."""
     return np.where(phase < gait.duty, 1.0, 0.0)
 
 

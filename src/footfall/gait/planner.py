@@ -1,19 +1,18 @@
-"""Body and feet planned together: the motion plan of Yan et al. 2021, eqs. (22)-(24) and figures 8, 9, 12 and 13.
+"""Combined plans of body and feet: the motion plan of Yan et al. 2021, eqs. (22)-(24) and figures 8, 9, 12 and 13.
 
-A plan is a function of time: where the body is and how it is turned, and where the four feet are, in the world. Feet
-swing on half ellipses at trapezoidal speed; the body speeds up, goes evenly and slows down.
+A plan is a function of time that returns position and orientation of the body and the positions of the four feet in the
+world. Feet swing on half ellipses at trapezoidal speed; the body accelerates, moves at constant speed and decelerates.
 
-Errata of eq. (24), derived again from eq. (22) with L the whole step that a foot travels (2 L of eq. 23), T the time of
-a trot's swing and n cycles of two swings::
+Errata of eq. (24), derived again from eq. (22) with L the whole step that a foot travels (2 L of eq. 23), T the
+duration of a trot's swing and n cycles of two swings::
 
     x = L t² / 4T²                      0 < t < T             (as printed)
     x = L/4 + L (t - T) / 2T            T < t < (2n - 1) T    (printed with t - T in the denominator: wrong unit)
     x = L (n - 1/2) - L (t - 2nT)² / 4T²    until 2nT         (printed four times as steep: the speed would jump)
 
-and sideways with W for L in all three rows (printed with L in the last). A foot's position is where its hip will be in
-the middle of the stance to come. With that, the first and the last step of a trot are half steps of the same duration,
-as the paper wants them: they need not be put in. A walk speeds up over its first cycle, and its first steps are halves
-on the average.
+and sideways with W for L in all three rows (printed with L in the last). A foot lands where its hip will be in the
+middle of the next stance. So the first and the last step of a trot are half steps of the same duration, as in the
+paper, without special cases. A walk accelerates over its first cycle, and its first steps are half steps on average.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
@@ -36,16 +34,18 @@ from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.robot.model.description import Robot
 from nptrace import lookup, select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
-POSTURE_LIMITS_DEG = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], either way: figure 12
-TRAPEZOID_PROFILE = Trapezoid()  # a quarter of the time speeding up, a quarter slowing down
+POSTURE_LIMITS_DEG = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], in both directions: figure 12
+TRAPEZOID_PROFILE = Trapezoid()  # a quarter of the time accelerating, a quarter decelerating
 
 
 @dataclass(frozen=True)
 class PlannedPose:
     """A plan at one instant, in the world: the body's origin [m], its yaw, pitch, roll [rad], the feet's centres [m].
 
-    ``load``: how much of its load each foot should carry: 1 standing, 0 in the air, between them while it changes.
+    ``load``: the fraction of its load that each foot should carry: 1 in stance, 0 in the air, and between them during
+    transitions.
     """
 
     position: Float[ndarray, "3"]
@@ -55,7 +55,7 @@ class PlannedPose:
 
 
 class MotionPlan(Protocol):
-    """Body and feet as functions of time [s]; many times at once give arrays with time as their last axis."""
+    """Body and feet as functions of time [s]; several times at once give arrays with time as their last axis."""
 
     @property
     def duration(self) -> float: ...
@@ -73,8 +73,8 @@ class Footprint:
 
     @staticmethod
     def of(robot: Robot, height: float | None = None, pose: str = "stand") -> Footprint:
-        """Make the footprint of a named pose, with the feet moved together to have their middle under the centre of
-        mass.
+        """Return the footprint of a named pose, with the feet shifted together so that their middle is below the centre
+        of mass.
 
         ``height`` of the base over the ground [m] is the pose's unless given.
         """
@@ -92,7 +92,7 @@ class Footprint:
         return Footprint(standing_height if height is None else float(height), positions, radii)
 
     def standing(self) -> Float[ndarray, "4 3"]:
-        """Centres of the feet under a body at the origin [m]."""
+        """Return the centres of the feet below a body at the origin [m]."""
         return np.column_stack([self.positions, self.radii])
 
 
@@ -101,9 +101,9 @@ class Footprint:
 class WalkPlan:
     """A motion plan of gait cycles that starts and ends standing; every foot steps once per cycle.
 
-    A cycle takes the body ``step`` forward, ``side`` to the left [m] and round by ``turn`` [rad, to the left], along an
-    arc; feet rise by ``height``. ``sway`` [m] carries the body towards the side whose feet stand (a walk needs it where
-    its feet are close together), in the rests too. It stands for ``rest`` seconds before and after.
+    A cycle moves the body ``step`` forward and ``side`` to the left [m] and turns it by ``turn`` [rad, to the left],
+    along an arc; feet rise by ``height``. ``sway`` [m] shifts the body towards the side of the stance feet (a walk with
+    feet close together needs it), also during the rests. It stands for ``rest`` seconds before and after.
     """
 
     footprint: Footprint
@@ -139,21 +139,21 @@ class WalkPlan:
 
     @property
     def duration(self) -> float:
-        """The duration, rests included [s]."""
+        """Return the duration, including rests [s]."""
         return 2.0 * self.rest + self.cycles * self.gait.period
 
     @property
     def swing_time(self) -> float:
-        """T of the paper [s]."""
+        """Return T of the paper [s]."""
         return (1.0 - self.gait.duty) * self.gait.period
 
     @property
     def distance(self) -> float:
-        """The distance of the body along its path [m]."""
+        """Return the distance of the body along its path [m]."""
         return math.hypot(self.step, self.side) * self._travelled_steps
 
     def at(self, t: Scalar) -> PlannedPose:
-        """Body and feet at time t [s]; traced as it stands."""
+        """Return body and feet at time t [s]; can be traced."""
         cycle = (t - self.rest) / self.gait.period
         x, y, yaw = self._body(cycle)
         heights = [self.footprint.height + 0.0 * t, 0.0 * t]
@@ -167,32 +167,34 @@ class WalkPlan:
         )
 
     def from_feet(self, feet: Float[ndarray, "4 3"]) -> WalkPlan:
-        """Return this plan with feet that stand elsewhere before their first steps [m]."""
+        """Return this plan with different initial positions of the feet [m]."""
         moved, holds = copy.copy(self), self.footholds.copy()
         holds[:, 0] = feet
         object.__setattr__(moved, "footholds", holds)
         return moved
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
-        """Which feet stand at time t: 1 or 0."""
+        """Return which feet are in stance at time t: 1 or 0."""
         swings = [self._swing(k, (t - self.rest) / self.gait.period)[1] for k in range(len(LEGS))]
         return np.stack([select((u > 0.0) & (u < 1.0), 0.0, 1.0) for u in swings])
 
     @property
     def _speed_up_cycles(self) -> float:
-        """Cycles in which the body speeds up, and slows down: the first half step."""
+        """Return the number of cycles in which the body accelerates, and in which it decelerates: the first half
+        step.
+        """
         return 0.5 if self.gait.duty <= 0.6 else 1.0
 
     @property
     def _travelled_steps(self) -> float:
-        """Cycles' worth of steps."""
+        """Return the number of steps travelled, in cycles."""
         return self.cycles - self._speed_up_cycles
 
     def _progress(self, cycle: Scalar) -> Scalar:
         return self._travelled_steps * Trapezoid(self._speed_up_cycles / self.cycles).position(cycle / self.cycles)
 
     def _along(self, progress: Scalar) -> tuple[Operand, Operand, Operand]:
-        """x, y [m] and yaw [rad] of the arc after so many steps."""
+        """Return x, y [m] and yaw [rad] on the arc after a number of steps."""
         if self.turn == 0.0:
             return self.step * progress, self.side * progress, 0.0 * progress
         yaw = self.turn * progress
@@ -215,14 +217,16 @@ class WalkPlan:
 
     @property
     def _right_side_phase(self) -> float:
-        """When in a cycle the swings of the right feet begin: the body then leans to the left."""
+        """Return the phase at which the swings of the right feet start: the body then leans to the left."""
         duty = self.gait.duty
         angles = [2.0 * math.pi * (self.gait.delays[k] + 0.5 * (1.0 + duty)) for k in (1, 3)]
         middle = math.atan2(sum(map(math.sin, angles)), sum(map(math.cos, angles))) / (2.0 * math.pi)
         return middle - 0.25
 
     def _swing(self, leg: int, cycle: Scalar) -> tuple[Scalar, Scalar]:
-        """(how many swings have ended or begun, fraction of the present one's time; beyond 0 to 1 the foot stands)."""
+        """Return (number of swings ended or started, fraction of the present swing's time; outside [0, 1] the foot
+        stands).
+        """
         since = cycle - float(self.starts[leg])
         number = np.clip(np.floor(since), 0.0, self.cycles - 1.0)
         return number, (since - number) / (1.0 - self.gait.duty)
@@ -233,7 +237,7 @@ class WalkPlan:
         start = np.stack([lookup(table[:, c], number) for c in range(3)])
         end = np.stack([lookup(table[:, c], number + 1.0) for c in range(3)])
         loaded = smoothstep(-u / self.load_time) + smoothstep((u - 1.0) / self.load_time)
-        # between swings the load of the last landing and that of the next lift-off meet
+        # between swings, the load of the last landing and that of the next lift-off meet
         next_lift = (1.0 + 0.0 * u) / (1.0 - self.gait.duty) - u
         fading = smoothstep(next_lift / self.load_time)
         last = number >= self.cycles - 1.0
@@ -242,7 +246,7 @@ class WalkPlan:
         )
 
     def _place_feet(self) -> Float[ndarray, "4 n 3"]:
-        """Where every foot stands before its first swing and after each."""
+        """Return the positions of every foot before its first swing and after each swing."""
         duty, footholds = self.gait.duty, np.zeros((len(LEGS), self.cycles + 1, 3))
         for k in range(len(LEGS)):
             for j in range(self.cycles + 1):
@@ -273,7 +277,7 @@ def plan_walk(
     """Plan body and foot trajectories that start and end standing.
 
     Given the name of a gait, its cycle follows from ``swing_time``. The duty factor of a walk is 0.8 unless given: with
-    3/4, a foot would lift at the moment when the last one lands.
+    3/4, a foot would lift at the instant when the last one lands.
 
     Args:
         robot: The robot.
@@ -296,7 +300,7 @@ def plan_walk(
 
 
 def _first_lift(delay: float, duty: float) -> float:
-    """When in its first cycle a foot lifts; all stand at the start."""
+    """Return when in its first cycle a foot lifts; all are in stance at the start."""
     start = (delay + duty) % 1.0
     return 0.0 if start > 1.0 - 1e-9 else start
 
@@ -320,19 +324,19 @@ class Posture:
 
     @staticmethod
     def degrees(roll: float = 0.0, pitch: float = 0.0, yaw: float = 0.0) -> Posture:
-        """A turned body, angles in degrees."""
+        """Return the posture of a rotated body, with angles in degrees."""
         return Posture(roll=math.radians(roll), pitch=math.radians(pitch), yaw=math.radians(yaw))
 
     def values(self) -> tuple[float, ...]:
-        """x, y, z [m], yaw, pitch, roll [rad]."""
+        """Return x, y, z [m], yaw, pitch, roll [rad]."""
         return (self.forward, self.left, self.up, self.yaw, self.pitch, self.roll)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
-    The first posture is where the body is at the start.
+    The first posture is that of the body at the start.
     """
 
     footprint: Footprint
@@ -340,7 +344,7 @@ class PosturePlan:
     move: float = 0.9
     hold: float = 0.5
     profile: Trapezoid = TRAPEZOID_PROFILE
-    feet: Float[ndarray, "4 3"] | None = None  # where they stand [m]; as in the footprint unless given
+    feet: Float[ndarray, "4 3"] | None = None  # positions of the feet [m]; as in the footprint unless given
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "postures", tuple(self.postures))
@@ -351,11 +355,11 @@ class PosturePlan:
 
     @property
     def duration(self) -> float:
-        """[s]"""
+        """Return the duration [s]."""
         return self.hold + (len(self.postures) - 1) * (self.move + self.hold)
 
     def at(self, t: Scalar) -> PlannedPose:
-        """Body and feet at time t [s]; traced as it stands."""
+        """Return body and feet at time t [s]; can be traced."""
         first = self.postures[0].values()
         values = [value + 0.0 * t for value in first]
         for k, (before, after) in enumerate(zip(self.postures, self.postures[1:])):
@@ -374,7 +378,7 @@ class PosturePlan:
         )
 
     def from_feet(self, feet: Float[ndarray, "4 3"]) -> PosturePlan:
-        """Return this plan over feet that stand elsewhere [m]."""
+        """Return this plan over feet at other positions [m]."""
         return replace(self, feet=np.array(feet, dtype=float))
 
 

@@ -1,9 +1,9 @@
-"""How far a robot is from tipping over: support polygon and its margins, ZMP, capture point.
+"""Stability margins against tipping: support polygon and its margins, ZMP, capture point.
 
 The Wide Stability Margin is that of the DynaKat report, after Kimura, Fukuoka, Cohen 2007: the distance of the
-projected centre of mass from the nearest side of the polygon of the feet. Erratum: the report speaks of contact points;
-the margin is defined over the projections of *all four* feet, touching or not ("wide"), and beside it stands the margin
-of the support polygon, of the touching feet alone. The energy margin is that of Messuri and Klein 1985.
+projected centre of mass from the nearest side of the polygon of the feet. Erratum: the report refers to contact points;
+the margin is defined over the projections of *all four* feet, in contact or not ("wide"); alongside it, this module has
+the margin of the support polygon, of the feet in contact alone. The energy margin is that of Messuri and Klein 1985.
 
 Margins are positive inside and negative outside. The ground is level; points are given by x and y [m].
 """
@@ -14,12 +14,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 # -- polygons ----------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def polygon_margin(polygon: Float[ndarray, "m 2"], point: Float[ndarray, "2"]) -
         return -math.hypot(x - corners[0][0], y - corners[0][1])
     sides = list(zip(corners, corners[1:] + corners[:1])) if len(corners) > 2 else [(corners[0], corners[1])]
     nearest = min(_distance_to_side(a, b, (x, y)) for a, b in sides)
-    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in sides)  # twice; below zero for corners in clockwise order
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in sides)  # twice the area; negative for corners in clockwise order
     inside = len(corners) > 2 and area != 0 and all(area * _cross(a, b, (x, y)) >= 0 for a, b in sides)
     return nearest if inside else -nearest
 
@@ -138,7 +138,7 @@ def energy_margin(
         p, q = np.array([*a, level[a]]), np.array([*b, level[b]])
         along = (q - p) / np.linalg.norm(q - p)
         arm = (center - p) - along * ((center - p) @ along)
-        up = np.array([0.0, 0.0, 1.0]) - along * along[2]  # the steepest way round the side
+        up = np.array([0.0, 0.0, 1.0]) - along * along[2]  # the steepest path over the side
         rises.append(mass * gravity * (float(np.linalg.norm(arm)) * float(np.linalg.norm(up)) - float(arm[2])))
     if inside and len(corners) > 2:
         return min(rises)
@@ -224,7 +224,7 @@ def _touching(feet: Float[ndarray, "n 3"], contact: Sequence[Scalar]) -> Float[n
 
 
 def _cross(a: Sequence[float], b: Sequence[float], p: Operand) -> float:
-    """Twice the area of the triangle a, b, p: positive where p is to the left of the line from a to b."""
+    """Return twice the area of the triangle a, b, p: positive where p is to the left of the line from a to b."""
     return (b[0] - a[0]) * (float(p[1]) - a[1]) - (b[1] - a[1]) * (float(p[0]) - a[0])
 
 

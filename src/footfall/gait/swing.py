@@ -1,11 +1,11 @@
-"""Swing of a foot along a 12-point Bézier curve: Hyun, Seok, Lee, Kim, IJRR 33(11), 2014.
+"""Swing path of a foot along a 12-point Bézier curve: Hyun, Seok, Lee, Kim, IJRR 33(11), 2014.
 
 Design rules of such a curve, S from 0 at lift-off to 1 at touchdown, n = 11:
 
 - a doubled end point in z makes the vertical speed zero at lift-off and touchdown;
 - the first and last differences set the horizontal speeds there, dx/dS = n (c1 - c0) and n (c11 - c10): negative ones
   let the foot move with the ground before it lands (swing-leg retraction);
-- tripled points turn the foot around: forward after the lift, downward after the reach.
+- tripled points reverse the foot: forward after lift-off, downward after the apex.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from nptrace._types import Operand
+from nptrace.array_types import Float
 
 _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 
@@ -45,20 +45,22 @@ class Bezier:
         return len(self.x) - 1
 
     def position(self, S: Float[ndarray, "..."]) -> tuple[Float[ndarray, "..."], Float[ndarray, "..."]]:
-        """(x, z) at S, by Horner's rule in S - 1/2: ``degree`` multiply-adds a coordinate."""
+        """Return (x, z) at S, by Horner's rule in S - 1/2: ``degree`` multiply-adds per coordinate."""
         return _horner(self._powers[0], S - _CENTER), _horner(self._powers[1], S - _CENTER)
 
     def rate(self, S: Float[ndarray, "..."]) -> tuple[Float[ndarray, "..."], Float[ndarray, "..."]]:
-        """(dx/dS, dz/dS) at S."""
+        """Return (dx/dS, dz/dS) at S."""
         x, z = (tuple(k * c for k, c in enumerate(powers))[1:] for powers in self._powers)
         return _horner(x, S - _CENTER), _horner(z, S - _CENTER)
 
     def scaled(self, x: float, z: float) -> Bezier:
-        """The curve stretched by x and z."""
+        """Return the curve scaled in x and z."""
         return Bezier(tuple(x * c for c in self.x), tuple(z * c for c in self.z))
 
     def with_end_speeds(self, lift_off: float, touchdown: float) -> Bezier:
-        """The curve with the given horizontal speeds dx/dS at its ends: moves the second and the last but one point."""
+        """Return the curve with given horizontal speeds dx/dS at its ends: moves the second and the last but one
+        point.
+        """
         x = list(self.x)
         x[1] = x[0] + lift_off / self.degree
         x[-2] = x[-1] - touchdown / self.degree
@@ -83,10 +85,10 @@ CHEETAH = Bezier(
 
 
 def matched_ground(duty: float) -> Bezier:
-    """The normalised curve, lifting off and landing at the speed of the stance, -2 L / (duty T)."""
+    """Return the normalised curve, lifting off and landing at the speed of the stance, -2 L / (duty T)."""
     if not 0 < duty < 1:
         raise InputError(f"duty of a swing must be between 0 and 1, got {duty}")
-    speed = -2.0 * (1.0 - duty) / duty  # in half strides a swing
+    speed = -2.0 * (1.0 - duty) / duty  # in half strides per swing
     return NORMALISED.with_end_speeds(speed, speed)
 
 
@@ -98,7 +100,9 @@ def _horner(coefficients: tuple[float, ...], x: Float[ndarray, "..."]) -> Float[
 
 
 def _power_basis(points: tuple[float, ...]) -> tuple[float, ...]:
-    """Coefficients of (S - 1/2)^k, the Taylor series there: term k takes k differences of the points, then halves."""
+    """Return the coefficients of (S - 1/2)^k, the Taylor series there: term k takes k differences of the points,
+    then halves.
+    """
     n = len(points) - 1
     coefficients = []
     for k in range(n + 1):

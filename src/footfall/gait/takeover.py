@@ -1,9 +1,9 @@
-"""A new plan taken over in the middle of another, as a robot does that plans again while it walks (Yan et al. 2021).
+"""Switching to a new plan in the middle of another, for a robot that replans while it walks (Yan et al. 2021).
 
-Nothing jumps, neither positions nor velocities. Feet that stand stay where they stand, feet that swing finish their
-step, and the new plan lifts each of them from there; the body comes to the new plan's path by a curve that begins with
-the place and the velocity that the old plan gave it, and ends on the new one. The new plan begins where the body would
-come to rest, turned as the body is: it is planned from standing, so that this is the frame it is planned in.
+Positions and velocities are continuous. Stance feet stay in place, swing feet finish their step, and the new plan lifts
+each of them from there. The body reaches the new plan's path along a curve that starts at the position and velocity of
+the old plan. The new plan starts where the body would come to rest, with its heading: this is the frame in which it was
+planned, from standing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -21,15 +20,16 @@ from footfall.gait.pattern import LEGS
 from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
-_VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is taken
-_SEARCH_INTERVAL = 1e-3  # [s] between looks for a landing
-_LIFTED_HEIGHT = 1e-9  # [m] over its position on the ground: a foot that swings
+_VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is differenced
+_SEARCH_INTERVAL = 1e-3  # [s] between checks for a landing
+_LIFTED_HEIGHT = 1e-9  # [m] above its position on the ground: beyond this a foot is in swing
 
 
 @dataclass(frozen=True, eq=False)
 class Anchored:
-    """A plan that begins at a time [s] and at a position x, y [m], turned by a yaw [rad]."""
+    """A plan that starts at a time [s] and at a position x, y [m], rotated by a yaw [rad]."""
 
     plan: WalkPlan | PosturePlan
     anchor: tuple[float, float, float]
@@ -56,7 +56,7 @@ class Anchored:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Takeover:
-    """A plan followed until ``when`` [s], and then another, whose time begins there.
+    """A plan followed until ``when`` [s], and then another, whose time starts there.
 
     The second plan must rest for longer than a swing of the first, since feet in the air land during that rest.
     """
@@ -66,7 +66,8 @@ class Takeover:
     when: float
     landings: Float[ndarray, "4"] = field(init=False)  # last touchdown of each foot before the new plan lifts it [s]
     _anchor: tuple[float, float, float] = field(init=False)  # x, y [m], yaw [rad] of the new plan's frame
-    _begin: Float[ndarray, "2 6"] = field(init=False)  # of the body's way to the new path: position and velocity
+    # start of the body's transition to the new path: position and velocity
+    _begin: Float[ndarray, "2 6"] = field(init=False)
     _moved: WalkPlan | PosturePlan = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,13 +79,13 @@ class Takeover:
         last_landing = float(self.landings.max()) - self.when
         if last_landing > self._pause + 1e-9:
             raise InputError(
-                f"a foot lands {last_landing:.3g} s after the plan is taken over, and the new plan rests for"
+                f"a foot lands {last_landing:.3g} s after the takeover, but the new plan rests only for"
                 f" {self._pause:g} s: give it a longer rest"
             )
         at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _VELOCITY_INTERVAL))
         pose = np.concatenate([at.position, at.euler])
         speed = (np.concatenate([ahead.position, ahead.euler]) - pose) / _VELOCITY_INTERVAL
-        rest_pose = pose + speed * self._pause / 3.0  # a cubic then comes to rest without turning back
+        rest_pose = pose + speed * self._pause / 3.0  # with this, a cubic comes to rest without reversing
         x, y, yaw = float(rest_pose[0]), float(rest_pose[1]), float(rest_pose[3])
         object.__setattr__(self, "_anchor", (x, y, yaw))
         feet = np.stack([self.first.at(float(t)).feet[k] for k, t in enumerate(self.landings)])
@@ -97,11 +98,11 @@ class Takeover:
 
     @property
     def duration(self) -> float:
-        """[s]"""
+        """Return the duration [s]."""
         return self.when + self.second.duration
 
     def at(self, t: Scalar) -> PlannedPose:
-        """Body and feet at time t [s]; traced as it stands."""
+        """Return body and feet at time t [s]; can be traced."""
         old, new, since = self.first.at(np.minimum(t, self.when)), self._anchored(t - self.when), t - self.when
         s = np.clip(since / self._pause, 0.0, 1.0)
         fades, leaves = (1.0 + 2.0 * s) * (1.0 - s) ** 2, s * (1.0 - s) ** 2 * self._pause  # cubic Hermite
@@ -122,7 +123,7 @@ class Takeover:
         )
 
     def stands(self, t: Scalar) -> Float[ndarray, "4"]:
-        """Which feet stand at time t: 1 or 0."""
+        """Return which feet are in stance at time t: 1 or 0."""
         before, after = _stance_of(self.first, np.minimum(t, self.when)), _stance_of(self._moved, t - self.when)
         out = []
         for k in range(len(LEGS)):
@@ -132,11 +133,11 @@ class Takeover:
 
     @property
     def _pause(self) -> float:
-        """The time of the new plan before its first foot lifts or its body moves [s]."""
+        """Return the time in the new plan before its first foot lifts or its body moves [s]."""
         return self.second.rest if isinstance(self.second, WalkPlan) else self.second.hold
 
     def _landing(self, leg: int) -> float:
-        """When a foot that swings at the takeover stands, to a millionth of a second."""
+        """Return when a foot in swing at the takeover lands, to a millionth of a second."""
         ground = min(float(self.first.at(t).feet[leg, 2]) for t in (self.when, self.first.duration))
 
         def swings(t: float) -> bool:
@@ -154,7 +155,7 @@ class Takeover:
         return high
 
     def _anchored(self, t: Scalar) -> PlannedPose:
-        """The new plan in the world, by its own time."""
+        """Return the new plan in the world, in its own time."""
         return Anchored(self._moved, self._anchor, 0.0).at(t)
 
     @property
@@ -163,7 +164,7 @@ class Takeover:
         return Anchored(self._moved, self._anchor, self.when)
 
     def _in_new_frame(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4 3"]:
-        """Feet of the world in the new plan's frame."""
+        """Return feet of the world in the new plan's frame."""
         x, y, yaw = self._anchor
         c, s = math.cos(yaw), math.sin(yaw)
         d = feet - np.array([x, y, 0.0])
@@ -171,7 +172,7 @@ class Takeover:
 
 
 def take_over(plan: MotionPlan, new: MotionPlan, when: float) -> Takeover:
-    """``new`` taken over from ``plan`` at a time [s]; of takeovers that are past only the last plan is kept."""
+    """Switch from ``plan`` to ``new`` at a time [s]; of completed takeovers, only the last plan is kept."""
     if isinstance(plan, Takeover) and when >= plan.when + plan._pause:
         plan = plan.settled
     return Takeover(first=plan, second=new, when=when)  # type: ignore[arg-type]  # which it checks itself

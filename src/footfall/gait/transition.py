@@ -1,7 +1,7 @@
-"""From one gait to another without a jump: delays, duty, period, stride, height all change smoothly.
+"""Continuous transitions between gaits: delays, duty, period, stride and height all change smoothly.
 
-The oscillators carry the legs over: their delays, frequency and duty are blended in time, and the phases follow, since
-the coupling pulls them to the delays of the moment. (The DynaKat report: "a gradual change into another gait".)
+The oscillators perform the transition: their delays, frequency and duty are blended over time, and the phases follow,
+since the coupling pulls them to the current delays. (The DynaKat report: "a gradual change into another gait".)
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -19,11 +18,12 @@ from footfall.gait.oscillators.phase_equations import Kuramoto
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Transition:
-    """A transition from the gait ``first`` to ``second`` that starts at ``begin`` and takes ``duration`` [s].
+    """A transition from the gait ``first`` to ``second`` that starts at ``begin`` and lasts ``duration`` [s].
 
     Knees must bend the same way in both.
     """
@@ -48,11 +48,11 @@ class Transition:
             )
 
     def blend_at(self, t: Scalar) -> Scalar:
-        """0 before, 1 after, rising smoothly between."""
+        """Return the blending factor: 0 before, 1 after, rising smoothly between."""
         return smoothstep((t - self.begin) / self.duration)
 
     def blend(self, key: str, t: Scalar) -> Scalar:
-        """A number of the gaits at time t, such as ``duty`` or ``half_stride``."""
+        """Return a parameter of the blended gaits at time t, such as ``duty`` or ``half_stride``."""
         return self.between(key, self.blend_at(t))
 
     def between(self, key: str, blend: Scalar) -> Operand:
@@ -61,7 +61,7 @@ class Transition:
         return a + (b - a) * blend
 
     def delays(self, t: Scalar) -> list[Scalar]:
-        """Delays at time t [cycles]: each leg goes the shorter way round its cycle."""
+        """Return the delays at time t [cycles]: each leg takes the shorter direction around its cycle."""
         return self.delays_between(self.blend_at(t))
 
     def delays_between(self, blend: Scalar) -> list[Scalar]:
@@ -76,12 +76,12 @@ class Transition:
         return GaitTiming(self.delays_between(blend), self.between("duty", blend), self.between("period", blend))
 
     def advance(self, phase: Float[ndarray, "4"], t: Operand, dt: float, coupling: float = 4.0) -> Float[ndarray, "4"]:
-        """Phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
+        """Return the phases [cycles] a time dt [s] later, by Kuramoto's oscillators."""
         oscillators = Kuramoto.of(self.first, coupling)
         return oscillators.advance(phase, dt, self.delays(t), 1.0 / self.blend("period", t))
 
     def foot_offset(self, phase: Float[ndarray, "4"], t: Scalar) -> tuple[Float[ndarray, "4"], Float[ndarray, "4"]]:
-        """Return offsets (x, z) [m] of the feet from their positions under the hips, of the blended gait."""
+        """Return offsets (x, z) [m] of the feet from their positions below the hips, for the blended gait."""
         return self.offset_between(phase, self.blend_at(t))
 
     def offset_between(

@@ -1,12 +1,12 @@
-"""Gait constants that are known to work, with their gains: measured in MuJoCo, 10 s each, none falling within ±10 %.
+"""Tuned gait constants and gains: measured in MuJoCo, 10 s each, without a fall under changes of ±10 %.
 
 The Mini Cheetah's walk was tuned and measured in footfall itself (0.10 to 0.18 m/s within ±10 %).
 Mini Cheetah's set A was fixed beforehand, B to E were picked among 200 random sets. The other robots' numbers are for
-a friction of 0.8. All are chosen, none published.
+a friction of 0.8. All are chosen here; none is published.
 
-Measured in hip heights, robot weights and sqrt(H / g) these numbers nearly agree (dynamic similarity), and so any other
-robot gets its own from them: ``scaled``. Where its motors do not turn fast enough for that, steps are lower and
-shorter, and joints stiffer, since feet that are lifted less must sink less.
+In units of hip height, robot weight and sqrt(H / g) these numbers nearly agree (dynamic similarity), and so they are
+scaled to any other robot: ``scaled``. Where its motors are too slow for that, steps are lower and shorter, and joints
+stiffer, since feet that are lifted less must sink less.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from footfall.spatial.gravity import STANDARD, weight_of
 class Tuned:
     """A tuned gait with joint gains [N m/rad, N m s/rad], and the speed measured with them [m/s], if it was.
 
-    It also gives the reason if steps are shortened.
+    If steps are shortened, it contains the reason.
     """
 
     gait: Gait
@@ -52,7 +52,7 @@ class _Entry:
     depth: float
     kp: float
     kd: float
-    speeds: Mapping[tuple[int, ...], float]  # by knee directions, the first is preferred
+    speeds: Mapping[tuple[int, ...], float]  # by knee directions, preferred first
     ramp: float = 1.5
     foot_pitch: float = 0.0
 
@@ -241,18 +241,20 @@ class _Similar:
 
 _SIMILAR = {
     "walk": _Similar(half_stride=0.14, height=0.14, period=4.8, duty=0.84, depth=0.012, kp=2.7, kd=0.37),
-    None: _Similar(
-        half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30
-    ),  # any other, with its own duty and period but for a trot
+    # any other gait, with its own duty and, except for a trot, its own period
+    None: _Similar(half_stride=0.15, height=0.17, period=2.4, duty=0.58, depth=0.010, kp=2.2, kd=0.30),
 }
-# of the hips' height, less than which a lifted foot drags; by how much a cycle may take longer so as to lift it higher
+# fraction of the hip height: a foot lifted less drags; by how much a cycle may be lengthened to lift it higher
 _LEAST_LIFT, _MOST_SLOWER = 0.02, 2.0
-_WALKS = 0.7  # duty from which a gait is a walk
+# duty from which a gait is a walk; of a walk whose feet drag: its duty, and by how much its cycle is longer
+_WALKS, _SLOW_DUTY, _SLOWER_WALK = 0.7, 0.8, 4.0
 _LOWER, _SPEED_MARGIN = 0.5, 0.9  # of the height of steps; of the motors' speeds
 _SPEED_TRIGGER = 1.2  # of the motors' speeds: what lags by less is made up for
+MOST_STRIDES = _SPEED_TRIGGER / _SPEED_MARGIN  # of steps that are as long as motors allow
 _MAX_STIFFER = 6.0
-_STRAIGHT, _BENT = 0.85, 0.72  # of a leg: stands straighter than the one walk as bent as the other, as most stand
-_MAX_OFF_DIAGONAL = 0.11  # hip heights off a diagonal that the usual trot bears: a Barkour's 0.10 does, 0.17 falls
+_STRAIGHT, _BENT = 0.85, 0.72  # of leg length: robots that stand straighter than the first walk bent to the second
+# hip heights off a diagonal that the normal trot tolerates: a Barkour's 0.10 works, 0.17 falls
+_MAX_OFF_DIAGONAL = 0.11
 
 
 def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
@@ -277,7 +279,9 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
     similar = _SIMILAR.get(gait, _SIMILAR[None])
     timing = {"duty": similar.duty, "period": similar.period * unit} if gait in ("walk", "trot") else {}
     time_scale = 1.0
-    if gait == "trot":  # off the line of two feet by d, the trunk falls by about d t² g / 2H: no farther than others
+    # with the centre of mass off the line of two feet by d, the trunk falls by about d t² g / 2H: keep it at the
+    # others' value
+    if gait == "trot":
         time_scale = math.sqrt(_MAX_OFF_DIAGONAL / max(distance_off_diagonal(robot) / H, _MAX_OFF_DIAGONAL))
         timing["period"] *= time_scale
     made = named(
@@ -290,17 +294,18 @@ def scaled(robot: Robot, gait: str = "trot", **changes: Any) -> Tuned:
         **timing,
     )
     made, shortened = within_motors(robot, made)
-    stiffer = min((similar.height * H / made.height) ** 1.5, _MAX_STIFFER)  # sinks less than feet are lifted less
+    stiffer = min((similar.height * H / made.height) ** 1.5, _MAX_STIFFER)  # by sinking less when feet are lifted less
     kp, kd = stiffer * similar.kp * weight * H, stiffer * similar.kd * weight * H * unit
     joint_damping = [joint.damping for joint in robot.joints if joint.kind != "fixed"]
-    # damping that is there already: the gain makes up the rest, or the spring grows with it
+    # existing damping counts: the gain makes up the rest, or the spring grows with it
     damping = sum(joint_damping) / len(joint_damping)
     return Tuned(made.replace(**changes), kp * max(1.0, damping / kd), max(kd - damping, 0.1 * kd), None, shortened)
 
 
 def _bent_height(robot: Robot, height: float) -> float | None:
-    """Return a hip height for a gait of a robot from a file whose stand is nearly straight, as the keyframes of hobby
-    robots are; None where the stand will do, or the joints do not bend as far."""
+    """Return a hip height for a gait of a robot from a file whose stand is nearly straight, like the keyframes of hobby
+    robots; None if the stand suffices, or the joints do not bend as far.
+    """
     legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]
     length = sum(leg.stretch + (leg.foot.length if leg.foot else 0.0) for leg in legs) / len(legs)
     radius = sum(leg.radius for leg in legs) / len(legs)
@@ -316,25 +321,37 @@ def _bent_height(robot: Robot, height: float) -> float | None:
 
 
 def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:
-    """Return the gait with steps that the motors' speeds allow, and a sentence that names the slowest if it is changed.
+    """Return the gait with steps that the motors' speeds permit, and a sentence that names the slowest motor if it is
+    changed.
 
     Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down.
-    Feet that would then hardly leave the ground take fewer, longer and higher steps at the same speed; not in a walk,
-    whose cycle is long, and which made longer loses speed (LittleDog: 0.0045 instead of 0.0090 m/s).
+    Feet that would then hardly leave the ground would drag the robot back while they swing: they take fewer, longer and
+    higher steps at the same speed. A trot's cycle is at most twice as long, as it falls meanwhile. A walk, which always
+    has three feet down, takes four times as long with a longer swing: half as slow, the trunk tips over in step with it
+    (LittleDog walks at 0.0129, -0.0030 and 0.0175 m/s in cycles once, twice and four times as long).
     """
     ratio, joint, limit = _fastest_joint(robot, gait)
     if ratio <= _SPEED_TRIGGER:
         return gait, None
-    made = gait.replace(height=_LOWER * gait.height)
-    for _ in range(3):  # nearly in proportion
-        scale = min(1.0, _SPEED_MARGIN / _fastest_joint(robot, made)[0])
-        made = made.replace(stride=scale * made.stride, height=scale * made.height, depth=scale * made.depth)
-    most = _MOST_SLOWER if made.duty < _WALKS else 1.0
-    slower = min(most, max(1.0, _LEAST_LIFT * hip_height_of(robot) / max(made.height, 1e-9)))
+    made, least = _slowed(robot, gait), _LEAST_LIFT * hip_height_of(robot)
+    slower = min(_MOST_SLOWER, max(1.0, least / max(made.height, 1e-9)))
+    if made.duty >= _WALKS:
+        drags = made.height < least
+        slower = _SLOWER_WALK if drags else 1.0
+        made = _slowed(robot, gait.replace(duty=min(_SLOW_DUTY, gait.duty))) if drags else made
     longer = {key: slower * getattr(made, key) for key in ("period", "stride", "height", "depth")}
     made = made.replace(**longer)
     why = f"'{joint}' turns at {limit:.3g} rad/s at most, and would turn at {ratio * limit:.3g}"
     return made, f"steps of {made.stride:.2g} m, not {gait.stride:.2g}, at {made.speed:.2g} m/s: {why}"
+
+
+def _slowed(robot: Robot, gait: Gait) -> Gait:
+    """Return the gait with smaller steps, of half its height over stride, that joints make at 0.9 of their speeds."""
+    made = gait.replace(height=_LOWER * gait.height)
+    for _ in range(3):  # nearly in proportion
+        scale = min(1.0, _SPEED_MARGIN / _fastest_joint(robot, made)[0])
+        made = made.replace(stride=scale * made.stride, height=scale * made.height, depth=scale * made.depth)
+    return made
 
 
 def _fastest_joint(robot: Robot, gait: Gait, samples: int = 60) -> tuple[float, str, float]:
@@ -359,22 +376,24 @@ def _fastest_joint(robot: Robot, gait: Gait, samples: int = 60) -> tuple[float, 
 
 
 def hip_height_of(robot: Robot) -> float:
-    """Mean height of the hips over the ground in the robot's stand [m]."""
+    """Return the mean height of the hips above the ground in the robot's stand [m]."""
     if not set(LEGS) <= set(robot.foot_names):
         feet = ", ".join(robot.foot_names) or "none"
         raise InputError(f"a gait is for the feet {', '.join(LEGS)}, and the feet of robot '{robot.name}' are: {feet}")
-    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]  # or says why not
+    legs = [leg_geometry(robot, name, nearly=True) for name in LEGS]  # or raises with the reason
     stand = robot.poses.get("stand")
     if stand is None:
         raise InputError(
-            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
-            " footfall.control.posture.why_no_stand says why"
+            f"a gait needs a pose 'stand', which robot '{robot.name}' lacks: footfall.control.posture.why_no_stand"
+            " gives the reason"
         )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
 
 def distance_off_diagonal(robot: Robot) -> float:
-    """How far the centre of mass lies from the lines between diagonal feet, in the robot's stand, at most [m]."""
+    """Return the largest distance of the centre of mass from the lines between diagonal feet, in the robot's stand
+    [m].
+    """
     q, _ = robot.state("stand")
     feet = dict(zip(robot.foot_names, foot_positions(robot, q)))
     x, y, _ = center_of_mass(robot, q)
@@ -453,8 +472,8 @@ def choices(robot: str | Robot, gait: str = "trot") -> tuple[str, ...]:
 def at_speed(gait: Gait, speed: float) -> Gait:
     """Return a gait with stride and period for a speed.
 
-    Up to 1.4 times its own stride the gait keeps its period; for higher speeds the period is shortened, to 0.6 of its
-    own at least, and the stride lengthened again beyond that.
+    Up to 1.4 times its stride the gait keeps its period; for higher speeds the period is shortened, down to 0.6 of its
+    value, and beyond that the stride is lengthened again.
 
     Args:
         gait: The gait.
@@ -470,10 +489,10 @@ def at_speed(gait: Gait, speed: float) -> Gait:
 
 
 def _fits(robot: Robot, knees: tuple[int, ...]) -> bool:
-    """Whether the knees' limits leave room on the side that each bends to."""
+    """Return whether the knees' limits permit the direction in which each bends."""
     for leg, knee in zip(LEGS, knees):
         joint = robot.joint(f"{leg}_knee")
-        sign = -1.0 if joint.axis[1] > 0 else 1.0  # library robots' knees turn about +y or -y
+        sign = -1.0 if joint.axis[1] > 0 else 1.0  # the knees of library robots rotate about +y or -y
         low, high = sorted((sign * joint.lower, sign * joint.upper))
         if not (high > 0.5 if knee > 0 else low < -0.5):
             return False

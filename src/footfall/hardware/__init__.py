@@ -1,4 +1,4 @@
-"""Robots elsewhere: the connection that a controller drives, loops and limits of driving, protocols by name."""
+"""Connections to robots: the interface, the control loop and its limits, protocols by name."""
 
 from typing import TYPE_CHECKING
 

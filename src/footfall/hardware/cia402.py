@@ -1,8 +1,8 @@
-"""Drives by the profile CiA 402 (IEC 61800-7-201), as XiLing's are: state machine, modes, units, brake.
+"""Drives with the CiA 402 profile (IEC 61800-7-201), like XiLing's: state machine, modes, units, brake.
 
 A drive shows its state in bits of the status word, and changes it by commands in bits of the control word.
-``ServoDrive`` is that table with a brake; ``Cia402Connection`` lets a ``Connection`` of joints be driven through one
-drive a joint: every write is a control word, a mode and a target, every read comes back through the drives' units.
+``ServoDrive`` is that table with a brake; ``Cia402Connection`` controls the joints of a ``Connection`` through one
+drive per joint: every write is a control word, a mode and a target, every read is converted from the drives' units.
 
     >>> from footfall.hardware.cia402 import ServoDrive, ControlCommand
     >>> drive = ServoDrive()
@@ -11,8 +11,8 @@ drive a joint: every write is a control word, a mode and a target, every read co
     >>> drive.state.name
     'OPERATION_ENABLED'
 
-An EtherCAT master, such as ``pysoem``, would carry these words as process data.
-No bus has been tried, and there is no code for one.
+An EtherCAT master, such as ``pysoem``, would transmit these words as process data. There is no code for a bus, and none
+has been tested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from footfall.robot.model.description import Robot
 
 
 class DriveState(Enum):
-    """States, with (mask, value) by which the status word shows them: table 30 of the profile."""
+    """States, with (mask, value) of the status word: table 30 of the profile."""
 
     NOT_READY_TO_SWITCH_ON = (0x4F, 0x00)
     SWITCH_ON_DISABLED = (0x4F, 0x40)
@@ -45,7 +45,7 @@ class DriveState(Enum):
 
 
 class ControlCommand(Enum):
-    """Commands, by a control word that gives each: bits 0 switch on, 1 voltage, 2 no quick stop, 3 enable, 7 reset."""
+    """Commands, with a control word for each: bits 0 switch on, 1 voltage, 2 no quick stop, 3 enable, 7 reset."""
 
     SHUTDOWN = 0x06
     SWITCH_ON = 0x07
@@ -56,7 +56,7 @@ class ControlCommand(Enum):
 
 
 class Mode(Enum):
-    """Modes of operation that are mapped (object 0x6060)."""
+    """Supported modes of operation (object 0x6060)."""
 
     PROFILE_POSITION = 1
     PROFILE_VELOCITY = 3
@@ -64,37 +64,37 @@ class Mode(Enum):
 
 
 _S = DriveState
-# the transitions that commands make, by state; what is not here changes nothing
+# transition 2
 TRANSITIONS: dict[tuple[DriveState, ControlCommand], DriveState] = {
     (_S.SWITCH_ON_DISABLED, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # 2
-    (_S.READY_TO_SWITCH_ON, ControlCommand.SWITCH_ON): _S.SWITCHED_ON,  # 3
-    (_S.READY_TO_SWITCH_ON, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # 3 and 4
-    (_S.READY_TO_SWITCH_ON, ControlCommand.QUICK_STOP): _S.SWITCH_ON_DISABLED,  # 7
-    (_S.READY_TO_SWITCH_ON, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # 7
-    (_S.SWITCHED_ON, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # 4
-    (_S.SWITCHED_ON, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # 6
-    (_S.SWITCHED_ON, ControlCommand.QUICK_STOP): _S.SWITCH_ON_DISABLED,  # 10
-    (_S.SWITCHED_ON, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # 10
-    (_S.OPERATION_ENABLED, ControlCommand.SWITCH_ON): _S.SWITCHED_ON,  # 5
-    (_S.OPERATION_ENABLED, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # 8
-    (_S.OPERATION_ENABLED, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # 9
-    (_S.OPERATION_ENABLED, ControlCommand.QUICK_STOP): _S.QUICK_STOP_ACTIVE,  # 11
-    (_S.QUICK_STOP_ACTIVE, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # 12
-    (_S.QUICK_STOP_ACTIVE, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # 16
-    (_S.FAULT, ControlCommand.FAULT_RESET): _S.SWITCH_ON_DISABLED,  # 15
+    (_S.READY_TO_SWITCH_ON, ControlCommand.SWITCH_ON): _S.SWITCHED_ON,  # transition 3
+    (_S.READY_TO_SWITCH_ON, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # transitions 3 and 4
+    (_S.READY_TO_SWITCH_ON, ControlCommand.QUICK_STOP): _S.SWITCH_ON_DISABLED,  # transition 7
+    (_S.READY_TO_SWITCH_ON, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # transition 7
+    (_S.SWITCHED_ON, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # transition 4
+    (_S.SWITCHED_ON, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # transition 6
+    (_S.SWITCHED_ON, ControlCommand.QUICK_STOP): _S.SWITCH_ON_DISABLED,  # transition 10
+    (_S.SWITCHED_ON, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # transition 10
+    (_S.OPERATION_ENABLED, ControlCommand.SWITCH_ON): _S.SWITCHED_ON,  # transition 5
+    (_S.OPERATION_ENABLED, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # transition 8
+    (_S.OPERATION_ENABLED, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # transition 9
+    (_S.OPERATION_ENABLED, ControlCommand.QUICK_STOP): _S.QUICK_STOP_ACTIVE,  # transition 11
+    (_S.QUICK_STOP_ACTIVE, ControlCommand.DISABLE_VOLTAGE): _S.SWITCH_ON_DISABLED,  # transition 12
+    (_S.QUICK_STOP_ACTIVE, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # transition 16
+    (_S.FAULT, ControlCommand.FAULT_RESET): _S.SWITCH_ON_DISABLED,  # transition 15
 }
-VOLTAGE, BRAKE_RELEASED = 1 << 4, 1 << 14  # bits of the status word; the latter is the maker's to define: chosen
+VOLTAGE, BRAKE_RELEASED = 1 << 4, 1 << 14  # bits of the status word; the latter is manufacturer-specific: chosen here
 
 
 def command_of(word: int, before: int = 0) -> ControlCommand | None:
-    """Return the command that a control word gives; a reset is the rise of bit 7, and all else is read without it.
+    """Return the command that a control word gives; a reset is a rising edge of bit 7, which is otherwise ignored.
 
     Args:
         word: Control word.
         before: The control word before it.
 
     Returns:
-        The command; none for a word that holds bit 7.
+        The command; none for a word in which bit 7 stays set.
     """
     if word & 0x80:
         return None if before & 0x80 else ControlCommand.FAULT_RESET
@@ -127,7 +127,7 @@ def state_of(status: int) -> DriveState:
 class ServoDrive:
     """One drive: its state, its mode and target, and a brake that holds unless operation is enabled.
 
-    The drive counts in increments: ``counts`` of them a radian; targets of torque are thousandths of ``rated`` [N m].
+    The drive counts in increments, ``counts`` per radian; targets of torque are thousandths of ``rated`` [N m].
     ``release``: time that the brake takes to open [s], during which the joint is still held.
     """
 
@@ -148,13 +148,13 @@ class ServoDrive:
 
     @property
     def status(self) -> int:
-        """The status word."""
+        """Return the status word."""
         powered = self.state not in (DriveState.NOT_READY_TO_SWITCH_ON, DriveState.SWITCH_ON_DISABLED)
         return self.state.value[1] | (VOLTAGE if powered else 0) | (0 if self.braked else BRAKE_RELEASED)
 
     @property
     def braked(self) -> bool:
-        """Whether the brake holds the joint."""
+        """Return whether the brake holds the joint."""
         moving = self.state in (DriveState.OPERATION_ENABLED, DriveState.QUICK_STOP_ACTIVE)
         return not moving or self.enabled_for < self.release
 
@@ -175,15 +175,15 @@ class ServoDrive:
         return self.status
 
     def fail(self) -> None:
-        """Have a fault: the drive reacts, and then is off, its brake closed."""
+        """Enter a fault: the drive reacts, and then is off with its brake closed."""
         self.state = DriveState.FAULT_REACTION_ACTIVE
 
     def lose_power(self) -> None:
-        """Lose the power: the brake closes."""
+        """Lose power: the brake closes."""
         self.state, self._word = DriveState.NOT_READY_TO_SWITCH_ON, 0
 
     def advance(self, dt: float) -> None:
-        """Let time pass: a start-up and a reaction to a fault end by themselves (transitions 1 and 14)."""
+        """Advance time: a start-up and a fault reaction end by themselves (transitions 1 and 14)."""
         if self.state is DriveState.NOT_READY_TO_SWITCH_ON:
             self.state = DriveState.SWITCH_ON_DISABLED
         elif self.state is DriveState.FAULT_REACTION_ACTIVE:
@@ -197,7 +197,7 @@ class Cia402Connection:
 
     Commands become targets of a mode in whole increments. Position and velocity are tracked by the drives' own gains
     ``kp`` [N m/rad] and ``kd`` [N m s/rad], torque is given as it is. A joint whose drive is not enabled is held by its
-    brake: as stiff as ``brake`` [N m s/rad] makes it where the joint's motor allows.
+    brake, with the damping ``brake`` [N m s/rad] if the joint's motor permits it.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ class Cia402Connection:
         return [drive.state for drive in self.drives]
 
     def enable(self) -> bool:
-        """Send the next control word on the way to operation to every drive; return whether all are enabled."""
+        """Send the next control word towards operation to every drive; return whether all are enabled."""
         words = {
             DriveState.SWITCH_ON_DISABLED: ControlCommand.SHUTDOWN,
             DriveState.READY_TO_SWITCH_ON: ControlCommand.SWITCH_ON,
@@ -241,7 +241,7 @@ class Cia402Connection:
         return all(state is DriveState.OPERATION_ENABLED for state in self.states)
 
     def disable(self) -> None:
-        """Take the voltage from every drive: the brakes close."""
+        """Remove the voltage from every drive: the brakes close."""
         for drive in self.drives:
             drive.control(ControlCommand.DISABLE_VOLTAGE.value)
 
@@ -264,7 +264,9 @@ class Cia402Connection:
         )
 
     def write(self, command: JointCommand) -> None:
-        """Give every drive its target; the command's own gains are those of the drives, which no bus carries."""
+        """Set every drive's target; gains of the command are ignored in favour of the drives', since no bus
+        transmits them.
+        """
         n, asked = self.robot.nj, command.broadcast(self.robot.nj)
         angles, rates, torques = (np.asarray(x, float) for x in (asked.position, asked.velocity, asked.torque))
         position, velocity, kp, kd, torque = (np.zeros(n) for _ in range(5))
@@ -291,7 +293,7 @@ class Cia402Connection:
         self.inner.close()
 
 
-BRAKE = 1e6  # [N m s/rad] of a closed brake
+BRAKE = 1e6  # damping of a closed brake [N m s/rad]
 
 
 __all__ = [

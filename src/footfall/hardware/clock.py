@@ -1,7 +1,7 @@
-"""Real time by an absolute clock: tick k is due at start + k period, whatever the ticks before it took.
+"""Real time by an absolute clock: tick k is due at start + k period, however long the earlier ticks took.
 
-A tick that comes late does not move those after it. One that is later than ``patience`` is given up together with those
-that it made late: they are counted as skipped, and time goes on from the present, so that no lag ever grows.
+A late tick does not shift the ticks after it. If a tick is later than ``patience``, it and the ticks that it delayed
+are dropped: they are counted as skipped, and time continues from the present, so that no lag accumulates.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy as np
 from footfall.checks import checked_number
 from nptrace._types import Json
 
-LATE = 4e-3  # [s] beyond which a tick counts as late
-_ROOM = 1 << 20  # lateness of the last so many ticks is kept: half an hour at 500 Hz
+LATE = 4e-3  # [s], lateness from which a tick counts as late
+_ROOM = 1 << 20  # lateness is kept for this many ticks: half an hour at 500 Hz
 
 
 @runtime_checkable
@@ -32,28 +32,28 @@ class Clock(Protocol):
     def period(self) -> float: ...
 
     def now(self) -> float:
-        """[s] since the start."""
+        """Return the time since the start [s]."""
         ...
 
     def wait(self) -> int:
-        """Return at the next tick; how many ticks have passed since the last call, 1 if all is well."""
+        """Wait for the next tick; return how many ticks have passed since the last call, 1 if none was skipped."""
         ...
 
     def report(self) -> dict[str, Json]:
-        """How well time was kept, in numbers; empty where it is not the wall's."""
+        """Return timing statistics; empty for simulated time."""
         ...
 
 
 @dataclass(kw_only=True)
 class RealTime:
-    """A clock of the wall. ``read`` [s] and ``sleep`` may be replaced, by tests that move time by hand."""
+    """A wall clock. ``read`` [s] and ``sleep`` may be replaced, by tests that advance time by hand."""
 
     period: float
     patience: float = 0.1  # [s]
     read: Callable[[], float] = time.perf_counter
     sleep: Callable[[float], None] = time.sleep
     ticks: int = 0
-    skipped: int = 0  # ticks that were given up
+    skipped: int = 0  # ticks that were skipped
     _late: deque[float] = field(default_factory=lambda: deque(maxlen=_ROOM), repr=False)
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class RealTime:
         self.restart()
 
     def restart(self) -> None:
-        """Begin now: what was made ready before does not count."""
+        """Restart now: earlier preparation does not count."""
         self.start = self._begun = self.read()
         self.ticks, self.skipped = 0, 0
         self._late.clear()
@@ -85,13 +85,14 @@ class RealTime:
         return 1 + lost
 
     def behind(self) -> float:
-        """How much later than the next tick it is now [s]: negative while there is time left."""
+        """Return how late the next tick is now [s]: negative while there is time left."""
         return self.read() - (self.start + (self.ticks + 1) * self.period)
 
     def report(self, limit: float = LATE) -> dict[str, Json]:
-        """Lateness of the ticks in numbers: percentiles [s], how many were more than a period and ``limit`` late.
+        """Return statistics of the ticks' lateness: percentiles [s], and how many were later than a period and than
+        ``limit``.
 
-        ``late_share`` is of all ticks that were due: one that was skipped never came, and counts as late.
+        ``late_share`` is the fraction of all ticks that were due; a skipped tick counts as late.
         """
         late = np.array(self._late) if self._late else np.zeros(1)
         half, too_late = max(1, len(late) // 2), int((late > limit).sum())
@@ -108,23 +109,23 @@ class RealTime:
         }
 
 
-_SWITCH = 5e-4  # [s] after which a thread hands over the interpreter to the loop
-_LEVEL = 10  # of 99: above everything ordinary, below what the kernel needs
+_SWITCH = 5e-4  # [s] after which a thread yields the interpreter to the loop
+_LEVEL = 10  # of 99: above all ordinary processes, below what the kernel needs
 
 
 def raise_priority() -> str:
-    """Ask for real-time priority of all threads of this process, and return in words whether it was given.
+    """Request real-time priority for all threads of this process, and return as text whether it was granted.
 
-    Threads that are started later have it too: an ordinary one that is put aside while it holds the interpreter's lock
-    would make the loop wait with it.
+    Threads started later have it too: an ordinary thread preempted while it holds the interpreter's lock would block
+    the loop.
     """
     sys.setswitchinterval(_SWITCH)
     try:
         for thread in Path("/proc/self/task").iterdir():
             os.sched_setscheduler(int(thread.name), os.SCHED_FIFO, os.sched_param(_LEVEL))
         return "real-time priority"
-    except (AttributeError, OSError):  # no such thing here, or not allowed
-        return "no real-time priority: the system does not allow it"
+    except (AttributeError, OSError):  # not available here, or not permitted
+        return "no real-time priority: the system does not permit it"
 
 
 __all__ = ["LATE", "Clock", "RealTime", "raise_priority"]

@@ -1,7 +1,7 @@
-"""The interface between a controller and a robot that is somewhere else: read its state, write a command, keep time.
+"""The interface between a controller and a remote robot: read its state, write a command, keep time.
 
-A ``Connection`` is what a controller's program holds in its hand. It is the same for a simulation, a robot on DDS, a
-recording that is played again, and another process behind a pipe or shared memory.
+A controller's program uses a ``Connection``. It is the same for a simulation, a robot on DDS, a replayed recording, and
+another process behind a pipe or shared memory.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand, Sensed
@@ -19,6 +18,7 @@ from footfall.hardware.clock import Clock
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,25 +28,27 @@ class RobotState:
     ``foot_load``: foot loads [N], NaN without a sensor.
     """
 
-    time: float  # of the robot's own clock [s]
+    time: float  # time of the robot's clock [s]
     position: Float[ndarray, "nj"]  # [rad]
     velocity: Float[ndarray, "nj"]  # [rad/s]
     torque: Float[ndarray, "nj"]  # [N m]
-    attitude: Float[ndarray, "4"]  # the IMU's own estimate, as w x y z
+    attitude: Float[ndarray, "4"]  # the IMU's estimate, as w x y z
     imu: Inertial
     foot_load: Float[ndarray, "nf"]
 
     @property
     def finite(self) -> bool:
-        """Whether all values except the foot loads are finite."""
+        """Return whether all values except the foot loads are finite."""
         imu = (self.imu.acceleration, self.imu.gyro)
         parts = (self.position, self.velocity, self.torque, self.attitude, *imu)
         return bool(np.isfinite(self.time) and all(np.isfinite(part).all() for part in parts))
 
     def sensed(self, gravity: Gravity = GRAVITY) -> Sensed:
-        """As a controller sees it: the base at the origin and without linear velocity, which no sensor measures."""
+        """Return the state as a controller sees it: the base at the origin and at rest, since no sensor measures its
+        motion.
+        """
         R_WB = to_rotation(self.attitude)
-        forces_B = np.outer(self.foot_load, R_WB[2])  # along the vertical, in base axes
+        forces_B = np.outer(self.foot_load, R_WB[2])  # forces along the vertical, in base axes
         q = np.concatenate([np.zeros(3), self.attitude, self.position])
         v = np.concatenate([self.imu.gyro, np.zeros(3), self.velocity])
         return Sensed(q=q, v=v, forces=forces_B @ R_WB.T, imu=self.imu, foot_force=forces_B, gravity=gravity)
@@ -61,11 +63,11 @@ class Connection(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """Return the clock that paces whoever drives the robot."""
+        """Return the clock that paces the control loop."""
         ...
 
     def read(self) -> RobotState | None:
-        """The newest state that has not been read before, or None."""
+        """Return the newest state that has not been read before, or None."""
         ...
 
     def write(self, command: JointCommand) -> None:
@@ -75,40 +77,38 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-STILL = 0.1  # [rad/s] a joint that is faster has another position in the next state
+STILL = 0.1  # [rad/s]: a faster joint must have a different position in the next state
 
 
 def is_newer(state: RobotState, last: RobotState | None) -> bool:
-    """Return whether a state was measured after another one; a message that was merely sent again was not.
+    """Return whether a state was measured after another one, not merely sent again.
 
-    The robot's own clock has to have advanced (one that is not finite is left to the limits), and the sensors must not
-    repeat bit for bit what they measured before while joints are reported to move.
+    The robot's own clock has to have advanced (one that is not finite is left to the limits). While joints are reported
+    to move, neither they nor the IMU may repeat bit for bit what they measured before.
     """
     if last is None or not np.isfinite(state.time):
         return True
     if state.time <= last.time:
         return False
-    pairs = (
-        (state.position, last.position),
-        (state.velocity, last.velocity),
-        (state.imu.gyro, last.imu.gyro),
-        (state.imu.acceleration, last.imu.acceleration),
-    )
-    return not (np.abs(state.velocity).max() > STILL and all(np.array_equal(new, old) for new, old in pairs))
+    if not np.max(np.abs(state.velocity), initial=0.0) > STILL:
+        return True
+    joints = ((state.position, last.position), (state.velocity, last.velocity))
+    imu = ((state.imu.gyro, last.imu.gyro), (state.imu.acceleration, last.imu.acceleration))
+    return not any(all(np.array_equal(new, old) for new, old in pairs) for pairs in (joints, imu))
 
 
 def damping(robot: Robot, gravity: Gravity = GRAVITY) -> JointCommand:
-    """Every motor resists motion, and the robot sinks down: what both sides do when the other is not heard."""
+    """Return the damping command, under which the robot sinks down: both sides use it when communication is lost."""
     return JointCommand(kd=float(DAMPING * supported_weight(robot, gravity))).broadcast(robot.nj)
 
 
 @dataclass
 class Watchdog:
-    """Says when nothing was heard for longer than ``patience`` [s]."""
+    """Detect that nothing was received for longer than ``patience`` [s]."""
 
     patience: float
     last: float = field(default=-np.inf)
-    barked: int = 0  # how often it began to miss something
+    barked: int = 0  # how often silence started
 
     def feed(self, now: float) -> None:
         self.last = now

@@ -1,8 +1,8 @@
-"""A footfall controller drives a robot through a connection: preflight, soft start, walk, sit down; damp if in doubt.
+"""Control a robot through a connection: preflight checks, soft start, walk, sit down; damp when in doubt.
 
-Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. A state
-that no longer comes or advances, a state out of limits, a command that is not finite, a controller that fails and the
-stop key end in ``damp``. However ``run`` ends, even by an error of what it was given, the last command damps.
+Phases: ``up`` from the measured pose with gains that grow, ``walk`` under the controller, ``down``, ``damp``. Missing
+or stale states, a state out of limits, a command that is not finite, a failing controller and the stop key lead to
+``damp``. However ``run`` ends, even by an exception in the controller, the last command damps.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy import ndarray
 
+from footfall.checks import number_from_zero, positive_number
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, as_controller
 from footfall.control.posture import standing_joints
 from footfall.errors import FootfallError, InputError
@@ -25,6 +27,8 @@ PATIENCE = 0.05  # [s] without a new state after which the robot is damped
 RAMP = 0.5  # [s] in which gains grow, and in which the controller takes over
 SETTLE = 1.0  # [s] of standing still before it sits down
 LAST_WORDS = 0.3  # [s] of damping that is sent at the end
+_SLOWEST = 0.01  # of our clock, at which the robot's own must advance
+_MOVES = 0.25  # of a joint's torque limit: a command that changes by as much moves some joint, if only by rounding
 
 
 @dataclass(frozen=True)
@@ -33,14 +37,14 @@ class DriveRow:
 
     time: float
     state: RobotState
-    sensed: Sensed  # as the controller saw it; the state's own before it took over
+    sensed: Sensed  # as seen by the controller; before it takes over, the raw state
     command: JointCommand
     phase: str
 
 
 @dataclass(kw_only=True)
 class Driver:
-    """The loop that drives a robot.
+    """The loop that controls a robot.
 
     ``wanted`` is the velocity command by the time since the controller took over [s], ``duration`` [s] that of walking.
 
@@ -57,15 +61,17 @@ class Driver:
     limits: SafetyLimits | None = None
     patience: float = PATIENCE
     seconds: float = 0.0  # since the first tick
-    cut: int = 0  # commands clipped to the limits
-    unseen: int = 0  # ticks without a new state
-    frozen: int = 0  # of these, ticks with a state that was not newer than the last
-    reason: str = ""  # why it was damped, if it was
+    cut: int = 0  # number of commands clipped to the limits
+    unseen: int = 0  # number of ticks without a new state
+    frozen: int = 0  # ticks whose state was not newer than the last
+    reason: str = ""  # reason for damping, if any
     phases: list[tuple[float, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.robot, self.period = self.connection.robot, self.connection.clock.period
         self.limits = self.limits or SafetyLimits(self.robot)
+        self.duration = number_from_zero(self.duration, "the duration of a drive [s]")
+        self.patience = positive_number(self.patience, "the patience of a drive [s]")
         ratio = 1.0 / (self.controller.rate * self.period)
         self._every = round(ratio)
         if self._every < 1 or abs(ratio - self._every) > 1e-6 * ratio:
@@ -74,8 +80,10 @@ class Driver:
             )
         self._glide: Glide | None = None
         self._repeats = False
-        self._phase, self._ticks = "", 0  # ticks of the clock, with those that it skipped
+        self._phase, self._ticks = "", 0  # ticks of the clock, including skipped ones
         self._damp = damping(self.robot)
+        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques asked for there
+        self._asked = 0.0  # by how much more of a joint's torque limit was asked for since
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
@@ -83,10 +91,11 @@ class Driver:
         try:
             return self._loop()
         finally:
-            with contextlib.suppress(FootfallError):  # a link that is gone: the robot damps by itself
+            with contextlib.suppress(FootfallError):  # the connection is lost: the robot damps by itself
                 self.connection.write(self._damp)
 
     def _loop(self) -> str:
+        assert self.limits is not None
         watchdog, state = Watchdog(self.patience), None
         watchdog.feed(0.0)
         left = None
@@ -94,13 +103,17 @@ class Driver:
             self._ticks += self.connection.clock.wait()
             self.seconds = self._ticks * self.period
             new = self.connection.read()
-            self._repeats = new is not None and not is_newer(new, state)
-            if self._repeats:  # the robot goes on sending, and measures nothing new
+            if new is not None and (words := self.limits.misshapen(new)):
+                new = None
+                if self._phase != "damp":
+                    self._give_up(words)
+            self._repeats = new is not None and not self._is_newer(new, state)
+            if self._repeats:  # the robot continues to send, but measures nothing new
                 new = None
                 self.frozen += 1
             self.unseen += new is None
             if new is not None:
-                state = new
+                state, self._accepted = new, self.seconds
                 watchdog.feed(self.seconds)
             if state is None and not watchdog.starved(self.seconds):
                 continue
@@ -109,10 +122,31 @@ class Driver:
             command = self._command(state)
             self.connection.write(command)
             if state is not None:
+                self._note_motion(state, command)
                 self.on_row(DriveRow(self.seconds, state, self._seen or state.sensed(), command, self._phase))
             if self._phase == "damp":
                 left = (LAST_WORDS if left is None else left) - self.period
         return self.reason
+
+    def _is_newer(self, new: RobotState, last: RobotState | None) -> bool:
+        """Return whether a state is new: its clock, its sensors, and its joints if they move, have changed."""
+        if last is None or not np.isfinite(new.time):
+            return True
+        if new.time - last.time < _SLOWEST * (self.seconds - self._accepted):
+            return False
+        held = self._at_last_motion
+        stands_still = held is not None and np.array_equal(new.position, held[0]) and self._asked > _MOVES
+        return is_newer(new, last) and not stands_still
+
+    def _note_motion(self, state: RobotState, command: JointCommand) -> None:
+        """Take note of how much the joints are asked to do while not one of them moves."""
+        assert self.limits is not None
+        asked = command.kp * (command.position - state.position) - command.kd * state.velocity + command.torque
+        held = self._at_last_motion
+        if held is None or self._phase == "damp" or not np.array_equal(state.position, held[0]):
+            self._at_last_motion, self._asked = (np.array(state.position), asked), 0.0
+        else:
+            self._asked = max(self._asked, float(np.max(np.abs(asked - held[1]) / self.limits.torque, initial=0.0)))
 
     def _enter(self, phase: str) -> None:
         self._phase, self._since = phase, self.seconds
@@ -131,7 +165,7 @@ class Driver:
         self._enter("damp")
 
     def _check_state(self, state: RobotState | None, stale: bool) -> None:
-        """Whether to damp, and otherwise what comes next."""
+        """Check whether to damp, otherwise advance the phase."""
         assert self.limits is not None
         requested = self.stop()
         if stale or state is None:
@@ -155,7 +189,7 @@ class Driver:
         return None
 
     def _rise(self, state: RobotState) -> None:
-        """From the measured pose, over folded legs if they are not stretched already."""
+        """Return the glide from the measured pose, via folded legs unless they are already stretched."""
         stand = standing_joints(self.robot)
         low = float(np.abs(state.position - stand).max()) > 0.3
         way = [state.position, lying_joints(self.robot), stand] if low else [state.position, stand]
@@ -177,6 +211,7 @@ class Driver:
 
     # -- a command ---------------------------------------------------------------------------------------------------
     _seen: Sensed | None = None
+    _accepted = 0.0  # when the last state came that was new
 
     def _command(self, state: RobotState | None) -> JointCommand:
         assert self.limits is not None
@@ -190,14 +225,14 @@ class Driver:
             command = self._glide.command(self.seconds)
         if command is None or not is_finite(command):
             if self._phase != "damp":
-                self._give_up("the controller asked for numbers that are not finite")
+                self._give_up("the controller returned numbers that are not finite")
             return self._damp
         command, cut = self.limits.cut(command)
         self.cut += cut
         return command
 
     def _controlled(self, state: RobotState) -> JointCommand | None:
-        """Return the controller's command, faded in over the held stand."""
+        """Return the controller's command, faded in from the held stand."""
         tick = self._ticks - self._taken
         t = tick * self.period
         if tick // self._every > self._called // self._every or self._requested is None:
@@ -205,7 +240,7 @@ class Driver:
                 wanted = self.wanted(t) if self._phase == "walk" else Command()
                 requested, self._memory = self.controller(t, self.robot, state.sensed(), wanted, self._memory)
                 self._requested, self._called = _as_floats(requested.broadcast(self.robot.nj)), tick
-            except Exception as error:  # whatever a controller does wrong, the robot must not hold its last command
+            except Exception as error:  # whatever the controller does wrong, the robot must not keep its last command
                 self._give_up(f"the controller failed: {_words(error)}")
                 return None
         estimates = as_controller(self.controller).estimates
@@ -215,7 +250,7 @@ class Driver:
         return self._requested if part >= 1.0 else _faded(self._glide.command(self._glide.end), self._requested, part)
 
     def report(self) -> dict[str, Json]:
-        """Counts, and the phases with their times."""
+        """Return counts, and the phases with their times."""
         return {
             "seconds": self.seconds,
             "damped": self.reason,
@@ -228,7 +263,7 @@ class Driver:
 
 
 def _as_floats(command: JointCommand) -> JointCommand:
-    """The command with arrays of floats: a controller may return arrays of objects."""
+    """Return the command with arrays of floats: a controller may return arrays of objects."""
     parts = (command.position, command.velocity, command.kp, command.kd, command.torque)
     return JointCommand(*(np.asarray(part, dtype=float) for part in parts))
 
@@ -238,7 +273,7 @@ def _words(error: Exception) -> str:
 
 
 def _faded(one: JointCommand, other: JointCommand, part: float) -> JointCommand:
-    """The command whose torque is (1 - part) that of one and part that of the other."""
+    """Return the command whose torque is (1 - part) of one plus part of the other."""
     kp = (1 - part) * one.kp + part * other.kp
     kd = (1 - part) * one.kd + part * other.kd
     push = (1 - part) * one.kp * one.position + part * other.kp * other.position

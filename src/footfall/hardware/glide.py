@@ -1,4 +1,4 @@
-"""Joint-space moves between postures, without a jerk at either end; how a robot lies, and on what."""
+"""Smooth joint-space moves between postures, and the lying posture of a robot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
@@ -20,17 +19,21 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace.array_types import Float
 
-_FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)  # height of the hips as a fraction of the stretched leg, the first that fits
-_FASTEST = 2.5  # of any joint in a glide [rad/s]
+# height of the hips as a fraction of the stretched leg; the first that fits is used
+_FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)
+_FASTEST = 2.5  # top speed of any joint in a glide [rad/s]
 
 
 @dataclass(frozen=True)
 class Glide:
-    """A fifth-order path through postures, at rest at each; ``kp`` and ``kd`` grow over the first ``ramp`` of time."""
+    """A fifth-order path through postures, at rest at each; ``kp`` and ``kd`` increase over the first ``ramp`` of
+    time.
+    """
 
     postures: tuple[Float[ndarray, "nj"], ...]
-    times: tuple[float, ...]  # of the postures [s]
+    times: tuple[float, ...]  # times of the postures [s]
     kp: float
     kd: float
     ramp: float = 0.0  # [s]
@@ -40,7 +43,7 @@ class Glide:
         return self.times[-1]
 
     def command(self, t: float) -> JointCommand:
-        """At a time [s]; the last posture is held."""
+        """Return the command at a time [s]; the last posture is held."""
         k = int(np.clip(np.searchsorted(self.times, t) - 1, 0, len(self.times) - 2))
         span = self.times[k + 1] - self.times[k]
         s = float(np.clip((t - self.times[k]) / span, 0.0, 1.0))
@@ -59,7 +62,7 @@ def glide(
     ramp: float = 0.0,
     gravity: Gravity = GRAVITY,
 ) -> Glide:
-    """From the first posture through the others, ``seconds`` each, or longer where a joint has far to go."""
+    """Return a glide from the first posture through the others, ``seconds`` each, or longer where a joint moves far."""
     times, kp_kd = [begun], stand_gains(robot, gravity)
     for one, other in itertools.pairwise(postures):
         times.append(times[-1] + max(seconds, 1.875 * float(np.abs(other - one).max(initial=0.0)) / _FASTEST))
@@ -67,7 +70,7 @@ def glide(
 
 
 def lying_joints(robot: Robot) -> Float[ndarray, "nj"]:
-    """The legs folded under the hips, as far as their limits allow."""
+    """Return the joints with the legs folded below the hips, as far as their limits permit."""
     leg = leg_geometry(robot, robot.foot_names[0], nearly=True)
     for part in _FOLDED:
         with contextlib.suppress(InputError):
@@ -75,11 +78,13 @@ def lying_joints(robot: Robot) -> Float[ndarray, "nj"]:
     return standing_joints(robot)
 
 
-_BELLY = 0.13  # of the stretched leg: how far the trunk reaches below the hips
+_BELLY = 0.13  # fraction of the stretched leg: how far the trunk reaches below the hips
 
 
 def belly(robot: Robot) -> list[Foot]:
-    """Return what the robot lies on when its legs give way: a sphere under and over every hip, for its trunk."""
+    """Return the spheres on which the robot lies when its legs give way: one below and one above every hip, for its
+    trunk.
+    """
     tree = robot.tree
     poses = poses_in_base(robot, joint_transforms(robot, robot.state()[0]))
     hips = [next(body for body in tree.support[foot] if body) for foot in tree.feet]
@@ -91,7 +96,7 @@ def belly(robot: Robot) -> list[Foot]:
 
 
 def lying_state(robot: Robot) -> tuple[ndarray, ndarray]:
-    """(q, v) at rest on folded legs."""
+    """Return (q, v) at rest on folded legs."""
     q, v = robot.state(lying_joints(robot))
     soles = foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
     q[2] -= float(soles.min())

@@ -1,4 +1,4 @@
-"""Limits of a driven robot: out of those on its state it is damped; commands are cut to those on commands."""
+"""Safety limits of a robot: a state outside them causes damping; commands are clipped to theirs."""
 
 from __future__ import annotations
 
@@ -7,36 +7,38 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from footfall.checks import number_from_zero, positive_number
 from footfall.control.interface import JointCommand
 from footfall.control.locomotion.whole_body import torque_bounds
 from footfall.control.stand_gains import supported_weight
+from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
 
-UNIT = 0.01  # by which the length of an attitude may differ from 1
+UNIT = 0.01  # tolerance of an attitude quaternion's length
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The most that a sane command asks of any joint."""
+    """The largest sensible command to any joint."""
 
     kp: float  # [N m/rad]
     kd: float  # [N m s/rad]
-    torque: Scalar  # [N m], one a joint
+    torque: Scalar  # [N m], one per joint
     position: float = 4.0 * np.pi  # [rad]
     velocity: float = 100.0  # [rad/s]
 
     @staticmethod
     def of(robot: Robot, gravity: Gravity = GRAVITY) -> Bounds:
-        """In proportion to the robot's weight."""
+        """Return bounds in proportion to the robot's weight."""
         weight = float(supported_weight(robot, gravity))
         return Bounds(3.5 * weight, 0.35 * weight, 2.0 * torque_bounds(robot))
 
     def wrong(self, command: JointCommand) -> str:
-        """Return what is wrong with a command, in a word or two; empty if nothing is."""
+        """Return a short description of what is wrong with a command; empty if nothing is."""
         for f in fields(JointCommand):
             value = np.asarray(getattr(command, f.name))
             if not np.isfinite(value).all():
@@ -53,7 +55,11 @@ class SafetyLimits:
     """
 
     def __init__(self, robot: Robot, tilt: float = np.radians(50.0), beyond: float = 0.15, fast: float = 1.2) -> None:
-        self.robot, self.tilt, self.beyond, self.fast = robot, tilt, beyond, fast
+        self.robot, self.beyond = robot, number_from_zero(beyond, "the way beyond joint limits [rad]")
+        self.fast = positive_number(fast, "the multiple of the joint speed limits")
+        self.tilt = positive_number(tilt, "the tilt of the trunk [rad]")
+        if self.tilt > np.pi:
+            raise InputError(f"the tilt of the trunk must be at most pi rad, got {self.tilt:g}: use np.radians(...)")
         joints = [body.joint for body in robot.tree.bodies[1:] if body.joint is not None]
         speeds = {a.joint: a.speed_limit for a in robot.actuators}
         self.lower = np.array([joint.lower for joint in joints])
@@ -63,6 +69,8 @@ class SafetyLimits:
 
     def wrong(self, state: RobotState) -> str:
         """Return why a robot in this state must be damped; empty if it need not be."""
+        if words := self.misshapen(state):
+            return words
         if not state.finite:
             return "the robot's state is not finite"
         length = math.hypot(*state.attitude)
@@ -77,6 +85,16 @@ class SafetyLimits:
         over = np.abs(state.velocity) - self.fast * self.speed
         if over[worst := int(np.argmax(over))] > 0:
             return f"joint '{self.robot.joint_names[worst]}' turns at {state.velocity[worst]:.1f} rad/s"
+        return ""
+
+    def misshapen(self, state: RobotState) -> str:
+        """Return what in a state does not have as many numbers as the robot needs; empty if all has."""
+        joints = {"positions": state.position, "velocities": state.velocity, "torques": state.torque}
+        parts = [(name, numbers, self.robot.nj) for name, numbers in joints.items()]
+        parts += [("attitude", state.attitude, 4), ("gyro", state.imu.gyro, 3)]
+        for name, numbers, count in [*parts, ("acceleration", state.imu.acceleration, 3)]:
+            if np.shape(numbers) != (count,) or np.asarray(numbers).dtype.kind not in "fiu":
+                return f"the {name} of the robot's state must be {count} numbers"
         return ""
 
     def cut(self, command: JointCommand) -> tuple[JointCommand, bool]:
@@ -98,7 +116,7 @@ class SafetyLimits:
 
 
 def is_finite(command: JointCommand) -> bool:
-    """Whether every number of a command is finite."""
+    """Return whether every number of a command is finite."""
     parts = (command.position, command.velocity, command.kp, command.kd, command.torque)
     return all(bool(np.isfinite(part).all()) for part in parts)
 

@@ -1,4 +1,6 @@
-"""A driven robot's recording: rows are collected in the loop and written in a thread: no tick waits for a disk."""
+"""Recording of a real robot: rows are collected in the loop and written in a thread, so that no tick waits for a
+disk.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _BLOCK = 125  # rows that are handed over at once: a quarter of a second at 500 
 
 
 class Appends(Protocol):
-    """Where blocks of columns are appended, such as a ``RecordingWriter``."""
+    """A target to which blocks of columns are appended, such as a ``RecordingWriter``."""
 
     def append(self, columns: Mapping[str, Operand]) -> None: ...
 
@@ -25,7 +27,9 @@ class Appends(Protocol):
 
 
 class Logbook:
-    """Rows in, blocks of columns out. ``failed`` says what went wrong with the file; the robot is driven on."""
+    """Collect rows and write blocks of columns. ``failed`` is the file's error, if any; control continues
+    regardless.
+    """
 
     def __init__(self, writer: Appends) -> None:
         self._writer, self._rows = writer, list[DriveRow]()
@@ -61,7 +65,7 @@ class Logbook:
 
 
 def columns(rows: list[DriveRow]) -> dict[str, ndarray]:
-    """Rows as columns of a recording; ``force`` is what the controller took for the force on the feet."""
+    """Return rows as columns of a recording; ``force`` is the controller's value of the foot forces."""
     force = np.array([np.nan_to_num(row.sensed.forces) for row in rows])
     return {
         "time": np.array([row.time for row in rows]),

@@ -1,7 +1,7 @@
-"""A robot or a controller behind standard input and output: structures of ``hardware.structs``, one after another.
+"""A robot or a controller behind standard input and output: structures of ``hardware.structs``, in sequence.
 
-``PipeConnection`` is a robot that another process is. ``ProcessController`` is a controller that another process is,
-such as one in C: it reads a state and answers with a command, in step with the simulation.
+``PipeConnection`` is a robot in another process. ``ProcessController`` is a controller in another process, such as one
+in C: it reads a state and answers with a command, in step with the simulation.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from nptrace._types import PyTree
 
 
 class PipeBroken(FootfallError):
-    """The process at the other end has gone, or says nothing."""
+    """The process at the other end has exited, or sends nothing."""
 
 
 class Inlet:
-    """Whole structures from a file descriptor."""
+    """Read whole structures from a file descriptor."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self.descriptor, self.size, self._rest = descriptor, size, b""
 
     def newest(self) -> bytes | None:
-        """The last whole structure that has come, without waiting; PipeBroken at the end."""
+        """Return the last whole structure received, without waiting; raise PipeBroken at the end."""
         found = None
         while select.select([self.descriptor], [], [], 0.0)[0]:
             self._fill()
@@ -46,7 +46,7 @@ class Inlet:
         return found
 
     def next(self, timeout: float) -> bytes:
-        """The next structure, waited for."""
+        """Wait for the next structure and return it."""
         end = time.monotonic() + timeout
         while len(self._rest) < self.size:
             if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -56,7 +56,7 @@ class Inlet:
         return found
 
     def line(self, timeout: float) -> str:
-        """The next line, waited for."""
+        """Wait for the next line and return it."""
         end = time.monotonic() + timeout
         while b"\n" not in self._rest:
             if not select.select([self.descriptor], [], [], max(0.0, end - time.monotonic()))[0]:
@@ -73,7 +73,7 @@ class Inlet:
 
 
 def send(descriptor: int, data: bytes) -> None:
-    """All of it; PipeBroken if nobody is there."""
+    """Send all bytes; raise PipeBroken if the other end is closed."""
     try:
         while data:
             data = data[os.write(descriptor, data) :]
@@ -107,8 +107,8 @@ class PipeConnection:
 class ProcessController:
     """A controller in another program, which reads states from its standard input and writes commands.
 
-    ``patience`` [s]: a run fails if the program does not answer within this time. ``lines``: it is one that ``footfall
-    export ROBOT locomotion`` wrote (``locomotion_main.c``): it gets q, v, the forces on the feet and the command
+    ``patience`` [s]: a run fails if the program does not answer within this time. ``lines``: the program was written by
+    ``footfall export ROBOT locomotion`` (``locomotion_main.c``): it gets q, v, the forces on the feet and the command
     (forward, sideways, turn, height, roll, pitch) as a line of numbers, and answers with one: position, velocity, kp,
     kd, torque.
     """
@@ -134,7 +134,7 @@ class ProcessController:
         return {"count": 0.0}
 
     def prepare(self, *_: object) -> None:
-        """Marks a controller that runs between compiled steps."""
+        """Do nothing; marks a controller that runs between compiled steps."""
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
@@ -172,7 +172,7 @@ class ProcessController:
         return JointCommand(*rows)
 
     def close(self) -> None:
-        """End the program, if it runs."""
+        """End the program if it runs."""
         if self._process is not None:
             for pipe in filter(None, (self._process.stdin, self._process.stdout)):
                 with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Checks before a robot is driven: each is a name, whether it holds, and what was found."""
+"""Preflight checks before controlling a robot: each has a name, whether it holds, and a description."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from footfall.hardware.limits import SafetyLimits, is_finite
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 
-SECONDS = 0.4  # of states that are looked at
-SINKS = 4.0  # [s] at most that are waited for a robot to come to rest
-_AT_REST = 1.0  # [rad/s] of any joint
+SECONDS = 0.4  # [s] of states that are checked
+SINKS = 4.0  # [s], longest wait for a robot to come to rest
+_AT_REST = 1.0  # [rad/s], limit for any joint
 _DRY_TICKS = 30
 
 
@@ -29,7 +29,7 @@ class Check:
 
 
 def preflight(connection: Connection, controller: Controller, limits: SafetyLimits) -> list[Check]:
-    """Look at the robot for a moment, without sending it anything, and run the controller dry."""
+    """Observe the robot for a moment, without sending it anything, and run the controller dry."""
     _until_at_rest(connection)
     states, came = list[RobotState](), 0
     ticks = max(2, round(SECONDS / connection.clock.period))
@@ -48,7 +48,7 @@ def preflight(connection: Connection, controller: Controller, limits: SafetyLimi
 
 
 def _until_at_rest(connection: Connection) -> None:
-    """A robot whose motors were just given away sinks down first: give it time."""
+    """Wait for the robot to come to rest: without its own controller, it sinks down first."""
     still, waited = 0.0, 0.0
     while still < 0.2 and waited < SINKS:
         state = connection.read()
@@ -71,12 +71,14 @@ def _of_state(states: list[RobotState], limits: SafetyLimits) -> list[Check]:
     up = to_rotation(last.attitude)[2]
     apart = np.degrees(np.arccos(np.clip(pull @ up / max(size, 1e-9), -1.0, 1.0)))
     fine = bool(0.8 < size / STANDARD < 1.2 and apart < 10.0)
-    checks.append(Check("IMU", fine, f"{size:.2f} m/s², {apart:.1f} degrees from where its attitude says up is"))
+    checks.append(Check("IMU", fine, f"{size:.2f} m/s², {apart:.1f} degrees from the vertical of its attitude"))
     return checks
 
 
 def _of_controller(connection: Connection, controller: Controller, state: RobotState) -> Check:
-    """It takes the robot, gives finite numbers standing, and is fast enough by its own processor time."""
+    """Check that the controller accepts the robot, returns finite numbers standing, and is fast enough in processor
+    time.
+    """
     robot = connection.robot
     q, _ = standing_state(robot)
     seen = state.sensed()
@@ -88,12 +90,12 @@ def _of_controller(connection: Connection, controller: Controller, state: RobotS
             joint_command, memory = controller(k / controller.rate, robot, standing, Command(), memory)
             took.append(time.thread_time() - began)
             if not is_finite(joint_command.broadcast(robot.nj)):
-                return Check("controller", False, "it asks for numbers that are not finite")
+                return Check("controller", False, "it returns numbers that are not finite")
     except FootfallError as error:
         return Check("controller", False, str(error))
     median = float(np.median(took))
     return Check(
-        "controller", median < 0.8 / controller.rate, f"{1e3 * median:.2f} ms a tick at {controller.rate:g} Hz"
+        "controller", median < 0.8 / controller.rate, f"{1e3 * median:.2f} ms per tick at {controller.rate:g} Hz"
     )
 
 

@@ -1,4 +1,4 @@
-"""Languages that robots speak: a package registers one as an entry point of the group ``footfall.protocols``.
+"""Protocols of robots: a package registers one as an entry point of the group ``footfall.protocols``.
 
     [project.entry-points."footfall.protocols"]
     go2 = "footfall_go2.protocol:Go2"
@@ -25,11 +25,11 @@ GROUP = "footfall.protocols"
 
 
 class RobotConnection(Connection, Protocol):
-    """A connection to a robot that may have a controller of its own, which has to give the motors away."""
+    """A connection to a robot that may have a built-in controller, which must first release the motors."""
 
     @property
     def words(self) -> str:
-        """Where the robot is."""
+        """Return a description of the robot's address."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class RobotConnection(Connection, Protocol):
     def wait_for_state(self) -> RobotState: ...
 
     def release(self, *, say: Callable[[str], None]) -> None:
-        """Have the robot's own controller give the motors away."""
+        """Make the robot's built-in controller release the motors."""
         ...
 
 
@@ -52,7 +52,7 @@ class RobotServer(Protocol):
 
     @property
     def words(self) -> str:
-        """Where it is served."""
+        """Return a description of the served address."""
         ...
 
     def run(self, until: Callable[[], bool]) -> None: ...
@@ -65,7 +65,7 @@ class RobotServer(Protocol):
 class RobotProtocol(ABC):
     """The base class of protocols: how to connect to a robot, and how to serve a simulated one."""
 
-    starts: Mapping[str, str]  # states that a served robot may begin in, by the names that users say
+    starts: Mapping[str, str]  # names of states in which a served robot may start
 
     @abstractmethod
     def check_installed(self) -> None:
@@ -91,7 +91,7 @@ GO2, GENERIC = "go2", "generic"
 
 
 def protocol_of(robot: Robot, name: str | None = None) -> RobotProtocol:
-    """Return the protocol of a name; unless given, Go2's where it has messages for the robot, else the generic one.
+    """Return a protocol by name; unless given, Go2's if it has messages for the robot, otherwise the generic one.
 
     Args:
         robot: The robot.

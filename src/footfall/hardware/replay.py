@@ -1,6 +1,6 @@
-"""A recording in the place of a robot: a controller sees again what was seen, and its answers can be compared.
+"""A recording in place of a robot: a controller receives what was measured, and its commands can be compared.
 
-What it answers changes nothing: the robot goes the way it went.
+Its commands have no effect: the robot moves as recorded.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
 from nptrace._types import Json
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording
@@ -84,7 +84,7 @@ class Replay:
 
     @property
     def torques(self) -> Float[ndarray, "T nj"]:
-        """Feedforward torques of the last command [N m]."""
+        """Return the feedforward torques of the last command [N m]."""
         return np.array([command.torque for command in self.written])
 
 

@@ -1,7 +1,7 @@
 """ROS 2 messages without ROS: their definitions, and their bytes (plain CDR, little-endian).
 
-Joint states, IMU, odometry, transforms, contact forces and velocity commands, as ``sensor_msgs``, ``nav_msgs``,
-``tf2_msgs`` and ``geometry_msgs`` of ROS 2 have them.
+Joint states, IMU, odometry, transforms, contact forces and velocity commands, as in ``sensor_msgs``, ``nav_msgs``,
+``tf2_msgs`` and ``geometry_msgs`` of ROS 2.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WORLD, BASE = "odom", "base_link"
 
 
 def definition(name: str) -> str:
-    """The definition of a message such as ``sensor_msgs/JointState``, with those of all messages in it."""
+    """Return the definition of a message such as ``sensor_msgs/JointState``, including those of nested messages."""
     order = [name]
     for part in order:
         for line in PARTS[part].splitlines():
@@ -61,7 +61,7 @@ def definition(name: str) -> str:
 
 
 class Cdr:
-    """Bytes of a message, one field after another, each at a multiple of its own size."""
+    """The encoded bytes of a message, field by field, each aligned to a multiple of its size."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -79,7 +79,7 @@ class Cdr:
         return self
 
     def doubles(self, numbers: Iterable[float]) -> Cdr:
-        """A sequence with its length before it."""
+        """Write a sequence, preceded by its length."""
         values = list(numbers)
         self.put("I", len(values))
         return self.put("d", *values) if values else self
@@ -99,7 +99,7 @@ def joint_state(
     velocity: Sequence[float] | ndarray,
     effort: Sequence[float] | ndarray,
 ) -> bytes:
-    """stamp [ns]; positions [rad], velocities [rad/s] and torques [N m]."""
+    """Encode joint states: stamp [ns]; positions [rad], velocities [rad/s] and torques [N m]."""
     cdr = Cdr().header(stamp, "").put("I", len(names))
     for name in names:
         cdr.text(name)
@@ -114,7 +114,7 @@ def imu(
     gyro: Sequence[float] | ndarray,
     acceleration: Sequence[float] | ndarray,
 ) -> bytes:
-    """attitude as w x y z; angular velocity [rad/s], specific force [m/s²], in base axes."""
+    """Encode an IMU: attitude as w x y z; angular velocity [rad/s], specific force [m/s²], in base axes."""
     w, x, y, z = np.asarray(attitude).tolist()
     nothing = [0.0] * 9
     cdr = Cdr().header(stamp, BASE).put("d", x, y, z, w, *nothing)
@@ -122,7 +122,7 @@ def imu(
 
 
 def odometry(stamp: int, q: Sequence[float] | ndarray, v: Sequence[float] | ndarray) -> bytes:
-    """Pose of the base in the world and its twist in its own axes, from q and v of footfall."""
+    """Encode the pose of the base in the world and its twist in its own axes, from q and v of footfall."""
     (x, y, z, w, i, j, k), (a, b, c, d, e, f) = np.asarray(q[:7]).tolist(), np.asarray(v[:6]).tolist()
     cdr, nothing = Cdr().header(stamp, WORLD).text(BASE), [0.0] * 36
     return cdr.put("d", x, y, z, i, j, k, w, *nothing, d, e, f, a, b, c, *nothing).message
@@ -131,7 +131,7 @@ def odometry(stamp: int, q: Sequence[float] | ndarray, v: Sequence[float] | ndar
 def transforms(
     stamp: int, frames: Iterable[tuple[str, str, Sequence[float] | ndarray, Sequence[float] | ndarray]]
 ) -> bytes:
-    """(parent, child, position [m], quaternion as w x y z) of every frame."""
+    """Encode (parent, child, position [m], quaternion as w x y z) of every frame."""
     frames = list(frames)
     cdr = Cdr().put("I", len(frames))
     for parent, child, place, (w, x, y, z) in frames:
@@ -142,17 +142,17 @@ def transforms(
 
 
 def twist(forward: float, sideways: float, turn: float) -> bytes:
-    """A velocity command [m/s, m/s, rad/s]."""
+    """Encode a velocity command [m/s, m/s, rad/s]."""
     return Cdr().put("d", forward, sideways, 0.0, 0.0, 0.0, turn).message
 
 
 def wrench(stamp: int, frame: str, force: Sequence[float] | ndarray) -> bytes:
-    """A force [N] in the axes of a frame."""
+    """Encode a force [N] in the axes of a frame."""
     return Cdr().header(stamp, frame).put("d", *np.asarray(force).tolist(), 0.0, 0.0, 0.0).message
 
 
 def log(stamp: int, level: int, name: str, text: str) -> bytes:
-    """A line of a log; level: 20 information, 30 warning, 40 error."""
+    """Encode a line of a log; level: 20 information, 30 warning, 40 error."""
     cdr = Cdr().put("i", stamp // 10**9).put("I", stamp % 10**9).put("B", level)
     return cdr.text(name).text(text).text("").text("").put("I", 0).message
 

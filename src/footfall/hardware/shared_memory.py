@@ -1,7 +1,7 @@
-"""A robot and its controller in one piece of memory, such as a file in /dev/shm: no copy through the kernel.
+"""A robot and its controller in shared memory, such as a file in /dev/shm, without copies through the kernel.
 
-The file holds a state and a command (``hardware.structs``), each behind a number that is odd while it is being written
-and grows by two with every one. A reader that finds it odd, or changed, reads again.
+The file holds a state and a command (``hardware.structs``), each preceded by a counter that is odd during a write and
+grows by two with each. A reader that finds it odd, or changed, reads again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Place:
             if int(self._turn[0]) == before:
                 self._seen = before
                 return data
-        return None  # whoever writes has stopped in the middle
+        return None  # the writer has stopped in the middle of a write
 
 
 class _Shared:

@@ -1,6 +1,6 @@
 """A simulated robot behind the connection interface: it holds the last command and advances one period at a time.
 
-It says what its sensors say. Where it is stands in ``sensed`` beside it, for what answers in a robot's own firmware.
+It reports its sensor readings. Its true state is in ``sensed``, for the simulation of a robot's firmware.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
@@ -24,11 +23,12 @@ from footfall.sim.rollouts import compile_physics
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import RunState, at_rest
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class _Given(Controller):
-    """Stands where a simulation wants a controller: the command comes from outside, held at ``rate`` [Hz]."""
+    """A placeholder for a controller: the command comes from outside, held at ``rate`` [Hz]."""
 
     rate: float
 
@@ -72,13 +72,13 @@ class SimulatedRobot:
         self.reset()
 
     def reset(self, start: Given = None) -> None:
-        """Go back to the start, or to a state (q, v), at rest with damped joints."""
+        """Return to the start, or to a state (q, v), at rest with damped joints."""
         self.simulation.reset()
         begun = self.simulation.state if start is None else at_rest(self.simulation.model.world, *start)
         self.body = _without_impulse(begun)
         self.ticks, self.command = 0, damping(self.robot, self.gravity)
         late = self.motors.longest(1.0 / self.period)
-        self._line = deque([stacked(self.command)] * (late + 1), late + 1)  # of commands, the newest first
+        self._line = deque([stacked(self.command)] * (late + 1), late + 1)  # commands, newest first
         self._memory = self._measured.start(self.robot)
         self._fresh: RobotState | None = None
         self._look()
@@ -94,7 +94,7 @@ class SimulatedRobot:
         body = self._physics(self.body, done, self._push if push is None else push)
         if np.isfinite(body.q).all() and np.isfinite(body.v).all():
             self.body = body
-        else:  # a command that no robot survives: it stops dead where it was, and damps
+        else:  # a command that no robot survives: stop where it was, and damp
             self.body = at_rest(self.simulation.model.world, self.body.q, 0.0 * self.body.v)
             self.command = damping(self.robot, self.gravity)
         self.ticks += 1
@@ -129,13 +129,13 @@ class SimulatedRobot:
 
 
 def _without_impulse(state: RunState) -> RunState:
-    """The state of the physics, without the controller's memory and the sums that a recording takes."""
+    """Return the physical state, without the controller's memory and the sums of a recording."""
     return replace(state, memory=(), impulse=state.impulse[:0])
 
 
 @dataclass
 class _Stepped:
-    """Simulated time: waiting for the next tick is what makes it come."""
+    """Simulated time: waiting for the next tick advances it."""
 
     robot: SimulatedRobot
 

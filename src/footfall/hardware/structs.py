@@ -1,4 +1,4 @@
-"""States and commands as plain C structures, for controllers and robots that are other processes.
+"""States and commands as plain C structures, for controllers and robots in other processes.
 
 All numbers have eight bytes, little-endian, so that nothing is padded. For n joints and f feet:
 
@@ -23,7 +23,7 @@ _COMMAND = ("position", "velocity", "kp", "kd", "torque")
 
 @dataclass(frozen=True)
 class Structs:
-    """Converters of one robot between bytes and its states and commands."""
+    """Convert between bytes and the states and commands of one robot."""
 
     robot: Robot
 
@@ -41,7 +41,7 @@ class Structs:
         return np.array([count], "<u8").tobytes() + numbers.tobytes()
 
     def state(self, data: bytes) -> tuple[int, RobotState]:
-        """(count, state)."""
+        """Return (count, state)."""
         n, numbers = self.robot.nj, np.frombuffer(data, "<f8", offset=8)
         time, q, v, torque, attitude, gyro, pull, load = np.split(numbers, np.cumsum([1, n, n, n, 4, 3, 3]))
         imu = Inertial(pull.copy(), gyro.copy())
@@ -62,7 +62,7 @@ class Structs:
         return np.array([count], "<u8").tobytes() + numbers.tobytes()
 
     def command(self, data: bytes) -> tuple[int, JointCommand]:
-        """(count, command)."""
+        """Return (count, command)."""
         rows = np.frombuffer(data, "<f8", offset=8).reshape(5, self.robot.nj).copy()
         return int(np.frombuffer(data, "<u8", 1)[0]), JointCommand(**dict(zip(_COMMAND, rows)))
 

@@ -1,4 +1,4 @@
-"""Where bodies and feet are, how they move, and how joints make them move."""
+"""Poses and velocities of bodies and feet, Jacobians, and inverse kinematics."""
 
 from typing import NoReturn
 

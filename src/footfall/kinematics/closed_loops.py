@@ -1,7 +1,7 @@
-"""Closed loops in kinematics: how far they are open, how joints open them, and the joints that close them.
+"""Kinematics of closed loops: their violation, its Jacobian, and the joint positions that close them.
 
-Every loop gives rows e(q) = 0, in the axes of its first link; de/dt = G v, d²e/dt² = G a + γ. The base has no part in
-them: what two links of one robot do relative to each other is their joints' doing (Featherstone 2008, section 8.1).
+Every loop gives rows e(q) = 0, in the axes of its first link; de/dt = G v, d²e/dt² = G a + γ. They do not depend on the
+base: the relative motion of two links of one robot is due to their joints (Featherstone 2008, section 8.1).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -21,19 +20,20 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall.spatial import Transform, cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.elimination import least_squares
 from nptrace.solve.factor import cholesky, cholesky_solve
 
-CLOSED = 1e-12  # [m] or [rad]: loops that are open by less are closed
-_ITERATIONS = 20  # of Newton's method, at most
-_STARTS = 40  # random postures from which loops are tried to be closed
-_ENOUGH = 6  # of them, to choose from
+CLOSED = 1e-12  # [m] or [rad]: loops with a smaller violation are closed
+_ITERATIONS = 20  # maximum iterations of Newton's method
+_STARTS = 40  # random postures from which Newton's method is tried
+_ENOUGH = 6  # solutions to choose from
 LinkPose = Callable[[str], Transform]
 
 
 @dataclass(frozen=True)
 class LoopRows:
-    """All loops in one state: e, G and γ, rows of points in metres, of turns and joints in radians."""
+    """All loops in one state: e, G and γ, with rows for points in metres, and for rotations and joints in radians."""
 
     error: Float[ndarray, "m"]
     G: Float[ndarray, "m nv"]
@@ -70,7 +70,7 @@ def rows_of(
     q_J: Float[ndarray, "nj"],
     rates: Float[ndarray, "nj"],
 ) -> LoopRows:
-    """``loop_rows`` for bodies at ``poses``, in any frame that all of them share."""
+    """Return ``loop_rows`` for bodies at ``poses``, in any common frame."""
     errors: list[Operand] = []
     rows: list[ndarray] = []
     biases: list[Operand] = []
@@ -88,7 +88,7 @@ def rows_of(
 
 
 def _along(direction: ndarray, rows: PyTree) -> Operand:
-    """direction · rows; a coordinate axis picks its row."""
+    """Return direction · rows; a coordinate axis selects its row."""
     plain = np.flatnonzero(direction == 1.0)
     if len(plain) == 1 and np.count_nonzero(direction) == 1:
         return rows[int(plain[0])]
@@ -101,7 +101,7 @@ def _own_pose(robot: Robot, poses: Sequence[Transform], link: str) -> Transform:
 
 
 def _coupling(robot: Robot, loop: Loop, q_J: ndarray, rates: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """q_first - c(q_second): a polynomial, its slope and its curvature, by Horner's scheme."""
+    """Return q_first - c(q_second): a polynomial, its derivative and its curvature, by Horner's scheme."""
     first, second = (robot.joint_names.index(name) for name in (loop.first, loop.second))
     x, rate = q_J[second], rates[second]
     value: Scalar = 0.0
@@ -116,7 +116,7 @@ def _coupling(robot: Robot, loop: Loop, q_J: ndarray, rates: ndarray) -> tuple[n
 
 @dataclass(frozen=True)
 class _Motion:
-    """A body's motion while nothing accelerates its joints: of the body, and of its point ``at``."""
+    """A body's motion at zero joint acceleration: of the body, and of its point ``at``."""
 
     at: ndarray
     omega: ndarray
@@ -125,7 +125,7 @@ class _Motion:
     a: ndarray
 
     def moved(self, x: ndarray) -> _Motion:
-        """Return the same body at another of its points."""
+        """Return the motion of the body at another of its points."""
         r = x - self.at
         turned = cross(self.omega, r)
         return _Motion(
@@ -136,7 +136,7 @@ class _Motion:
 def _tie(
     robot: Robot, loop: Loop, poses: Sequence[Transform], link_pose: LinkPose, rates: ndarray
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """(e, G, γ) of a point or frame, all rows, in the axes of the first link; what both ends share stands still."""
+    """Return (e, G, γ) of a point or frame, all rows, in the axes of the first link; common ancestors are at rest."""
     tree = robot.tree
     a, b = tree.frames[loop.first][0], tree.frames[loop.second][0]
     shared = set(tree.support[a]) & set(tree.support[b])
@@ -179,8 +179,8 @@ def closed_joints(
     Args:
         robot: The robot.
         joints: Joint positions [rad or m], also the start of the iteration.
-        given: Numbers of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
-            has the default.
+        given: Indices of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
+            by default.
 
     Returns:
         All joint positions; those in ``given`` are unchanged.
@@ -214,7 +214,7 @@ def closed_joints(
 
 
 def project_to_loop_closure(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
-    """q with the least change of its joints that closes loops which a step has opened by a little: one Newton step."""
+    """Return q after one Newton step that closes slightly violated loops with the least change of the joints."""
     rows, base = loop_rows(robot, q), robot.nv - robot.nj
     G = rows.G[:, base:]
     change = G.T @ cholesky_solve(cholesky(G @ G.T), rows.error)
@@ -222,7 +222,9 @@ def project_to_loop_closure(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndar
 
 
 def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
-    """T with v = T u for u = (the base's, the independent joints' rates): the velocities that keep the loops closed."""
+    """Return T with v = T u for u = (rates of the base, of the independent joints): velocities that keep the loops
+    closed.
+    """
     known, base = loop_joints(robot), robot.nv - robot.nj
     kept = [*range(base), *(base + j for j in known.independent)]
     T = np.zeros((robot.nv, len(kept)))
@@ -237,7 +239,7 @@ def loop_map(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
 
 
 def loop_drift(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """n with a = T du/dt + n for v = T u (``loop_map``): how dependent joints accelerate while the others do not."""
+    """Return n with a = T du/dt + n for v = T u (``loop_map``): the acceleration of dependent joints at constant u."""
     known, rows, n = loop_joints(robot), loop_rows(robot, q, v), np.zeros(robot.nv)
     if robot.loops:
         drift = least_squares(_columns(robot, rows.G, known.dependent), -rows.bias)
@@ -247,7 +249,7 @@ def loop_drift(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -
 
 
 def motor_torques(robot: Robot, q: Float[ndarray, "nq"], torque: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """Torques of the independent joints that do what ``torque`` at all joints would: Tᵀτ, and none at the others."""
+    """Return torques of the independent joints equivalent to ``torque`` at all joints: Tᵀτ, and none at the others."""
     known, base = loop_joints(robot), robot.nv - robot.nj
     projected = loop_map(robot, q)[base:, base:].T @ torque
     out = [0.0 * torque[j] for j in range(robot.nj)]
@@ -258,7 +260,7 @@ def motor_torques(robot: Robot, q: Float[ndarray, "nq"], torque: Float[ndarray, 
 
 @dataclass(frozen=True)
 class LoopJoints:
-    """Which joints the loops leave free, which they decide, and all that have a part in them."""
+    """Independent and dependent joints of the loops, and all joints that take part in them."""
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
@@ -267,7 +269,7 @@ class LoopJoints:
 
 @lru_cache(maxsize=64)
 def loop_joints(robot: Robot) -> LoopJoints:
-    """The independent joints of a robot with loops: those with motors first, as far as they decide the others."""
+    """Return the independent joints of a robot with loops: those with motors first, if they determine the others."""
     with nptrace.untraced():
         return _partition(robot)
 
@@ -280,7 +282,7 @@ def _partition(robot: Robot) -> LoopJoints:
     driven = {actuator.joint for actuator in robot.actuators}
     dependent: list[int] = []
     left = np.array(G, dtype=float)
-    for passive in (True, False):  # joints without a motor are decided first, the best conditioned of them first
+    for passive in (True, False):  # joints without a motor become dependent first, best conditioned first
         open_to = [j for j in involved if (robot.joint_names[j] not in driven) == passive]
         while open_to and len(dependent) < len(G):
             sizes = {j: float(np.linalg.norm(left[:, j])) for j in open_to}
@@ -298,7 +300,9 @@ def _partition(robot: Robot) -> LoopJoints:
 
 
 def closed_posture(robot: Robot) -> Float[ndarray, "nj"]:
-    """A posture with closed loops: the stand, if it is one; else the one of several that is furthest from singular."""
+    """Return a posture with closed loops: the stand, if there is one; otherwise the one of several furthest from
+    singular.
+    """
     rng, base = np.random.default_rng(0), robot.nv - robot.nj
     found: list[tuple[float, int, ndarray]] = []
     starts = [robot.poses["stand"].joints] if "stand" in robot.poses else []
@@ -320,7 +324,7 @@ def closed_posture(robot: Robot) -> Float[ndarray, "nj"]:
 
 
 def check_closed(robot: Robot, q: Float[ndarray, "nq"]) -> None:
-    """Refuse a start with open loops: the first step would have to close them at once."""
+    """Raise for a start with open loops: the first step would have to close them at once."""
     if robot.loops:
         open_by = float(np.abs(loop_error(robot, q)).max())
         if open_by > 1e-4:
@@ -331,7 +335,7 @@ def check_closed(robot: Robot, q: Float[ndarray, "nq"]) -> None:
 
 
 def _at(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
-    """q of a robot at the origin, which loops do not feel."""
+    """Return q of a robot at the origin, on which loops do not depend."""
     base = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] if robot.floating else [])
     return np.concatenate([base, joints])
 

@@ -9,7 +9,6 @@ import types
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -19,10 +18,11 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 def check_robot(robot: Robot) -> None:
-    """Raise an error for what is not a robot, such as q or a name."""
+    """Raise an error for an argument that is not a robot, such as q or a name."""
     if not hasattr(robot, "nq"):
         hint = f": ff.load({robot!r}) makes one" if isinstance(robot, str) else ""
         raise InputError(
@@ -31,7 +31,7 @@ def check_robot(robot: Robot) -> None:
 
 
 def check_shape(robot: Robot, **arrays: tuple[ndarray, int]) -> None:
-    """Refuse an array of the wrong length by name."""
+    """Raise for an array of the wrong length, naming it."""
     for name, (array, size) in arrays.items():
         if np.shape(array) != (size,):
             raise InputError(f"{name} of robot '{robot.name}' must have shape ({size},), got {np.shape(array)}")
@@ -80,9 +80,9 @@ def base_pose(robot: Robot, q: Float[ndarray, "nq"]) -> Transform:
 
 
 def _check_quaternion(robot: Robot, q: Float[ndarray, "nq"]) -> None:
-    """Refuse numbers that are no rotation at all, such as four zeros; one that is a little off is a perturbation."""
+    """Raise for a quaternion that is not a rotation, such as four zeros; small deviations are perturbations."""
     if nptrace.is_tracing() or np.ndim(q) != 1:
-        return  # numbers of a trace are not known
+        return  # numbers of a trace are unknown
     length = math.sqrt(sum(x * x for x in np.asarray(q[3:7], dtype=float).tolist()))
     if not 0.75 <= length <= 1.25:
         raise InputError(f"the quaternion (w, x, y, z) in q of robot '{robot.name}' has length {length:.3g}, not 1")
@@ -96,7 +96,7 @@ def base_twist(robot: Robot, v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:
 def joint_transforms(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
     """Return the pose X_PB of every body in its parent, eqs. (9)-(11).
 
-    Each is the constant offset followed by the motion of the joint.
+    Each is the constant offset, followed by the motion of the joint.
 
     Args:
         robot: The robot.
@@ -147,7 +147,7 @@ def joint_twist(robot: Robot, i: int, rate: float) -> Float[ndarray, "6"]:
 
 
 def base_joint_twists(robot: Robot) -> dict[int, Float[ndarray, "6"]]:
-    """The twist of every joint on a floating base, in the base's axes about its origin, by the joint's column of v."""
+    """Return the twist of every joint on a floating base, in the base's axes about its origin, by column of v."""
     twists = {}
     for i, body in enumerate(robot.tree.bodies):
         if robot.floating and robot.tree.parent[i] == 0:
@@ -200,7 +200,7 @@ def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
-        One row (ω, v) a foot [rad/s, m/s].
+        One row (ω, v) per foot [rad/s, m/s].
     """
     poses, V, tree = body_poses(robot, q), body_velocities(robot, q, v), robot.tree
     return _stacked(
@@ -233,7 +233,7 @@ def _stacked(rows: list[ndarray], shape: tuple[int, ...]) -> ndarray:
 
 
 class _NotAFunction(types.ModuleType):
-    """This module, which people call: ``ff.kinematics.forward(robot, q)``."""
+    """This module as an object with a helpful error, since people call it: ``ff.kinematics.forward(robot, q)``."""
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         raise InputError(f"ff.kinematics.forward is a module: call {FORWARD}")

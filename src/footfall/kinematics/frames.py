@@ -1,7 +1,7 @@
-"""Named frames of any link: where it is, how it moves, and its Jacobian, as of the feet (``kinematics.jacobian``).
+"""Named frames of any link: pose, velocity and Jacobian, like those of the feet (``kinematics.jacobian``).
 
-A frame is a link's own, by its name, or a foot's centre in the axes of its link; ``trunk`` and ``base`` are names of
-every robot, and feet may be spelled otherwise (FL, rear_left_foot); ``point`` [m] moves its origin, in the
+A frame is that of a link, by its name, or a foot's centre in the axes of its link; ``trunk`` and ``base`` exist for
+every robot, and other spellings of feet are accepted (FL, rear_left_foot); ``point`` [m] moves its origin, in the
 frame's axes. Rows of twists and Jacobians are (angular, linear). ``reference`` is as in Pinocchio, in capitals or not:
 
 | ``reference`` | the velocity of which point | in which axes |
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -25,6 +24,7 @@ from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.legs import foot_of
 from footfall.spatial import Transform, cross
+from nptrace.array_types import Float
 
 REFERENCES = ("local_world_aligned", "local", "world")
 
@@ -130,7 +130,7 @@ def frame_jacobian(
         reference: ``local_world_aligned``, ``local`` or ``world``.
 
     Returns:
-        Rows for the angular, then for the linear velocity; columns as v is.
+        Rows for the angular, then for the linear velocity; columns in the order of v.
     """
     reference = _checked_reference(reference)
     check_shape(robot, q=(q, robot.nq))
@@ -144,7 +144,7 @@ def frame_jacobian(
 
 
 def _checked_reference(reference: str) -> str:
-    lower = str(reference).rpartition(".")[2].lower()  # Pinocchio's own enum is ReferenceFrame.LOCAL in words
+    lower = str(reference).rpartition(".")[2].lower()  # Pinocchio's ReferenceFrame.LOCAL as text
     if lower not in REFERENCES:
         raise unknown("reference of a frame", reference, REFERENCES)
     return lower

@@ -1,10 +1,10 @@
-"""Inverse kinematics behind one call: the closed form where a leg has one, FABRIK where not, limits kept always.
+"""Inverse kinematics in one call: closed form where a leg has one, otherwise FABRIK, always within the joint limits.
 
     found = ff.kinematics.inverse(robot, {"LF": (0.2, 0.1, -0.25)}, frame="trunk")
     found.joints, found.residual, found.reachable, found.why
 
-Out of reach, a foot goes to the nearest point that limits allow, as far as local search finds it, and ``why`` says what
-is in the way. In a trace one iteration from one start is all there is, and ``why`` is empty: see ``_traced``.
+Out of reach, a foot is placed at the nearest point within the limits, as far as local search finds it, and ``why``
+names the obstacle. In a trace there is only one iteration from one start, and ``why`` is empty: see ``_traced``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,27 +26,28 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
-TOLERANCE = 1e-7  # of a foot that counts as there [m]
-_ANGLE = 1e-3  # by which a contact angle may be off [rad]
-_CRAWLS = 0.02  # of a leg's reach: so near, FABRIK is only slow
+TOLERANCE = 1e-7  # [m], distance at which a foot counts as at its target
+_ANGLE = 1e-3  # [rad], tolerance of a contact angle
+_CRAWLS = 0.02  # fraction of a leg's reach: this close, FABRIK is merely slow
 _AGAIN = 40  # iterations from a start after the first
-_STARTS = 12  # postures from which an iteration begins, at most
+_STARTS = 12  # maximum number of initial postures
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inverse:
     """Joint positions for foot targets; one entry per foot, in the order of ``feet``."""
 
-    q: Float[ndarray, "nq"]  # the base as it was given
+    q: Float[ndarray, "nq"]  # the base as given
     joints: Float[ndarray, "nj"]  # [rad], within their limits for the given feet
     feet: tuple[str, ...]
     residual: Float[ndarray, "n"]  # distance of a foot from its target [m]
-    reachable: ndarray  # whether that is nothing
+    reachable: ndarray  # whether that is below the tolerance
     iterations: ndarray  # 0 for a closed form
-    method: tuple[str, ...]  # that found it: closed, fabrik, resolved_rate
+    method: tuple[str, ...]  # method that found it: closed, fabrik, resolved_rate
     why: tuple[str, ...]  # why a foot does not reach its target; otherwise empty
 
 
@@ -70,14 +70,15 @@ def inverse(
     Args:
         robot: The robot.
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
-        method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` takes the closed form, and FABRIK for legs without.
-        q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
+        method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` uses the closed form, or FABRIK for legs without
+            one.
+        q: Pose of the base, and the posture to stay near; the pose ``stand`` at the origin unless given.
         frame: Frame of the targets: ``world``, or ``trunk`` (the base).
         knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
         foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps that of the posture
         if the target is reachable with it.
-        tolerance: Distance at which a foot counts as there [m].
-        iterations: At most, from each of a few starts.
+        tolerance: Distance at which a foot counts as at its target [m].
+        iterations: Maximum number of iterations from each of a few starts.
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
         finish: Finish with damped least squares if the iteration converges slowly near the target.
 
@@ -150,9 +151,10 @@ def _traced(
     iterations: int,
     shared: bool,
 ) -> Inverse:
-    """Solve where no number is known: nothing is tried twice, so that the knee is the stand's unless given.
+    """Solve without known numbers: nothing is tried twice, and the knee is that of the stand unless given.
 
-    Legs with a closed form take it, cut to their limits; others FABRIK from the posture, or from the stand without one.
+    Legs with a closed form use it, clipped to their limits; others use FABRIK from the posture, or from the stand
+    without one.
     """
     if shared or method == "resolved_rate":
         raise InputError(
@@ -207,7 +209,7 @@ def has_closed_form(robot: Robot, foot: str) -> bool:
 
 @dataclass(kw_only=True)
 class _Search:
-    """One leg, one target in its carrier's frame."""
+    """The search for one leg and one target in its carrier's frame."""
 
     robot: Robot
     leg: LegChain
@@ -230,7 +232,7 @@ class _Search:
                 return branch, "closed", ""
             method = "fabrik"
         if method == "closed":
-            leg_geometry(self.robot, self.leg.name)  # says why, if it has none
+            leg_geometry(self.robot, self.leg.name)  # raises with the reason, if it has none
             found = self.closed()
             if found.residual > self.tolerance:
                 found = self.resolved_rate([found.joints, *self.starts()])
@@ -241,7 +243,7 @@ class _Search:
         return found, method, self._why(found)
 
     def closed(self) -> Reached:
-        """Return the branch within the limits that is nearest to the posture; else one forced into them."""
+        """Return the branch within the limits nearest to the posture; otherwise one clipped to them."""
         pitch = self.foot_pitch
         if pitch is None:
             pitch = float(contact_angle(self.whole, self.posture)) if self._has_ankle() else 0.0
@@ -268,7 +270,7 @@ class _Search:
                 if best.residual <= self.tolerance:
                     return Reached(best.joints, best.residual, used)
                 if pitch is not None and self.foot_pitch is None:
-                    break  # the posture's angle is only a wish
+                    break  # the posture's angle is only a preference
         assert best is not None
         last = self.resolved_rate([best.joints, *self.starts()]) if self.finish else best
         return Reached(last.joints, last.residual, used + int(last.iterations) * self.finish)
@@ -287,7 +289,7 @@ class _Search:
         return Reached(best.joints, best.residual, used)
 
     def starts(self) -> list[Float[ndarray, "n"]]:
-        """Return the posture, the same with its last joints the other way, and some spread over the limits."""
+        """Return the posture, the posture with its last joints reversed, and some spread over the limits."""
         lower, upper = np.maximum(self.leg.lower, -np.pi), np.minimum(self.leg.upper, np.pi)
         upper = np.maximum(upper, lower)
         flipped = np.array([*self.posture[: self.leg.tail], *-self.posture[self.leg.tail :]])
@@ -300,7 +302,7 @@ class _Search:
         return Reached(inside, float(distance(foot_position(self.leg, inside), self.target)), 0)
 
     def _away(self, found: Reached) -> float:
-        """Distance from the posture; the other knee counts more than any."""
+        """Return the distance from the posture; a different knee direction counts more than any distance."""
         other = 0.0
         if self.knee is None:
             leg = leg_geometry(self.robot, self.leg.name)
@@ -320,7 +322,7 @@ class _Search:
                 return ""
             angle = float(contact_angle(self.whole, found.joints))
             requested = f"stands at {angle:.4g} rad, not at {self.foot_pitch:.4g}"
-            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is there but its last link {requested}"
+            return "" if abs(angle - self.foot_pitch) < _ANGLE else f"{name} is in place, but its last link {requested}"
         stuck = [
             f"{self.robot.joint_names[j]} at {value:.4g} rad"
             for j, value, screw in zip(self.leg.joints, found.joints, self.leg.screws)
@@ -328,15 +330,17 @@ class _Search:
         ]
         beyond = self._has_closed_form() and self.foot_pitch is None and not self._has_ankle()
         if beyond and not leg_inverse(self.robot, name, self.target).reachable:
-            return f"{name} stays {short} short: the target is out of the leg's reach"
+            return f"{name} is {short} short of its target, which is out of the leg's reach"
         limits = f", at the limit: {', '.join(stuck)}" if stuck else ""
-        return f"{name} stays {short} short{limits}"
+        return f"{name} is {short} short of its target{limits}"
 
 
 def _with_shared(
     robot: Robot, q: ndarray, wanted: Mapping[str, ndarray], foot_pitch: Operand, tolerance: float, iterations: int
 ) -> tuple[ndarray, int]:
-    """q with the joints that carry several feet where they help best; feet without a target keep their place."""
+    """Return q with the joints that carry several feet where they help most; feet without a target keep their
+    position.
+    """
     X_BW = body_poses(robot, q)[0].inverse()
     now = foot_positions(robot, q)
     targets = np.stack([X_BW.point(wanted.get(foot, now[k])) for k, foot in enumerate(robot.foot_names)])
@@ -367,7 +371,7 @@ def targets_of(robot: Robot, targets: Scalar) -> dict[str, ndarray]:
 
 
 def _by_foot(robot: Robot, targets: Operand) -> dict[str, PyTree]:
-    """Targets by foot, whose numbers need not be known."""
+    """Return targets by foot, which may be traced."""
     if not isinstance(targets, Mapping):
         shape = np.shape(targets)
         if shape != (robot.nf, 3):

@@ -1,7 +1,7 @@
 """Jacobians of the feet by the support path: Algorithm 6, eqs. (B1)-(B3) of de Paula et al. 2024.
 
 Rows are (angular, linear). Frames: ``foot`` has the axes of the foot's body, ``world`` those of the world, both at the
-foot's centre; ``contact`` has the ground's axes and sits where the sphere is nearest to the ground, eqs. (32)-(33).
+foot's centre; ``contact`` has the ground's axes at the point of the sphere nearest to the ground, eqs. (32)-(33).
 """
 
 import sys
@@ -9,7 +9,6 @@ import types
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -17,9 +16,10 @@ from footfall.hints import JACOBIAN
 from footfall.kinematics.forward import body_velocities, joint_rates, joint_transforms, joint_twist, poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross, cross_motion
+from nptrace.array_types import Float
 
 FRAMES = ("foot", "contact", "world")
-_NORMAL = np.array([0.0, 0.0, 1.0])  # of the ground, in contact axes
+_NORMAL = np.array([0.0, 0.0, 1.0])  # normal of the ground, in contact axes
 
 
 def feet_jacobian(
@@ -48,7 +48,7 @@ def feet_jacobian(
 
 
 def point_jacobian(robot: Robot, X: list[Transform], i: int, X_BF: Transform) -> Float[ndarray, "6 nv"]:
-    """Algorithm 6 for one frame F on body i: every joint on the support path, carried outwards."""
+    """Return Algorithm 6 for one frame F on body i: every joint on the support path, passed outwards."""
     tree = robot.tree
     J = np.zeros((6, robot.nv))
     X_jF = X_BF
@@ -61,7 +61,7 @@ def point_jacobian(robot: Robot, X: list[Transform], i: int, X_BF: Transform) ->
 
 
 def _foot_frames(robot: Robot, X: list[Transform], frame: str, R_WC: ndarray | None) -> list[Transform]:
-    """Pose of every foot's frame, at the centre of its sphere, in the foot's body."""
+    """Return the pose of every foot's frame, at the centre of its sphere, in the foot's body."""
     if frame not in FRAMES:
         raise unknown("frame", frame, FRAMES)
     tree = robot.tree
@@ -99,7 +99,7 @@ def feet_bias_acceleration(
     rows = []
     for i, X_BF, foot in zip(robot.tree.feet, _foot_frames(robot, X, frame, R_WC), robot.feet):
         V_F, A_F = X_BF.to_child(V[i]), X_BF.to_child(A[i])
-        if frame != "foot":  # from spatial (components in axes that turn) to axes that stand still
+        if frame != "foot":  # from spatial (components in rotating axes) to axes at rest
             A_F = A_F + np.concatenate([np.zeros(3), cross(V_F[:3], V_F[3:])])
         if frame == "contact":
             A_F = A_F - np.concatenate([np.zeros(3), foot.radius * cross(A_F[:3], _NORMAL)])
@@ -119,7 +119,9 @@ def bias_accelerations(robot: Robot, X: list[Transform], v: Float[ndarray, "nv"]
 
 
 class _NotAFunction(types.ModuleType):
-    """This module, which people call: ``ff.kinematics.jacobian(robot, q, name)``."""
+    """This module as an object with a helpful error, since people call it: ``ff.kinematics.jacobian(robot, q,
+    name)``.
+    """
 
     def __call__(self, *_: object, **__: object) -> NoReturn:
         raise InputError(f"ff.kinematics.jacobian is a module: call {JACOBIAN}")

@@ -1,6 +1,6 @@
-"""A leg as a chain of screws: what iterative inverse kinematics needs to know of any leg, and nothing of its kind.
+"""A leg as a chain of screws: the data that iterative inverse kinematics needs, for any kind of leg.
 
-A leg is the joints that move one foot and no other. All its axes and points are written in the frame of the body that
+A leg is the set of joints that move one foot and no other. All its axes and points are in the frame of the body that
 carries it, with the leg's joints at zero: a pose is then a product of exponentials, one per joint (Yan et al. 2021,
 eqs. (7)-(9)).
 """
@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -23,11 +22,12 @@ from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 Vector = tuple[float, float, float]
-Values = Sequence[Scalar] | ndarray  # of joints
-_SNAP = 1e-10  # residues of rounded angles in model files: a component this near to a whole number is that number
-_PARALLEL = 1e-9  # deviation of an axis [rad]
+Values = Sequence[Scalar] | ndarray  # joint values
+_SNAP = 1e-10  # rounding of angles in model files: a component this close to an integer is that integer
+_PARALLEL = 1e-9  # tolerance of an axis [rad]
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class Screw:
     upper: float
 
     def pose(self, value: Operand) -> Transform:
-        """Return where the joint takes what it carries, seen from where that was at zero."""
+        """Return the displacement by the joint, relative to its zero position."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), np.array(self.axis) * value)
         R, point = about_axis(self.axis, value), np.array(self.point)
         return Transform(R, point - R @ point)
 
     def within(self, value: Scalar) -> Operand:
-        """Return the value nearest to the given one within the limits; an angle may go round to come inside."""
+        """Return the value nearest to the given one within the limits; an angle may be shifted by full turns."""
         if self.kind == "revolute" and math.isfinite(self.lower) and math.isfinite(self.upper):
             turns = np.round((value - 0.5 * (self.lower + self.upper)) * (0.5 / math.pi))
             inside = (value >= self.lower) & (value <= self.upper)
@@ -63,10 +63,10 @@ class LegChain:
     name: str
     robot: str
     carrier: int  # body that carries the leg
-    joints: tuple[int, ...]  # positions of its joints in the robot's joint vector
+    joints: tuple[int, ...]  # indices of its joints in the robot's joint vector
     screws: tuple[Screw, ...]
     foot: Vector  # centre of the foot's sphere, all joints at zero
-    tail: int  # the first of the last joints whose axes are parallel: from there on the leg moves in a plane
+    tail: int  # index of the first of the last, parallel joints: from there on the leg moves in a plane
 
     def __len__(self) -> int:
         return len(self.screws)
@@ -127,7 +127,7 @@ def _leg_chain(robot: Robot, foot: str) -> LegChain:
 
 
 def _tail(screws: list[Screw]) -> int:
-    """Where the run of parallel hinges at the end of the leg begins; the number of joints if there is none."""
+    """Return where the chain of parallel hinges at the end of the leg starts; the number of joints if there is none."""
     tail = len(screws)
     while tail > 0 and screws[tail - 1].kind == "revolute":
         a, b = screws[tail - 1].axis, screws[-1].axis
@@ -161,7 +161,8 @@ def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], F
         angles: Joint values of the leg.
 
     Returns:
-        Centre of the foot in the frame of the body that carries the leg [m], and its derivative by the leg's joints.
+        Centre of the foot in the frame of the body that carries the leg [m], and its derivative with respect to the
+        leg's joints.
     """
     p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):
@@ -173,7 +174,7 @@ def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], F
 
 
 def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
-    """Return where the first ``count`` joints take what they carry."""
+    """Return the displacement by the first ``count`` joints."""
     X = Transform.identity()
     for screw, angle in zip(leg.screws[:count], angles):
         X = X @ screw.pose(angle)
@@ -181,7 +182,7 @@ def pose_of(leg: LegChain, angles: Values, count: int) -> Transform:
 
 
 def along(axis: Values, p: Operand) -> Operand:
-    """Return the component of a vector along another of length one; constants stay numbers while a trace runs."""
+    """Return the component of a vector along a unit vector; constants stay numbers while a trace runs."""
     return axis[0] * p[0] + axis[1] * p[1] + axis[2] * p[2]
 
 

@@ -1,9 +1,8 @@
-"""The geometry of a leg that closed-form inverse kinematics needs, read off the robot's tree.
+"""The geometry of a leg for closed-form inverse kinematics, from the robot's tree.
 
-A leg is the joints that move one foot and no other. Its axes, with all joints at zero, are e_x along its roll axis
-(forward), e_y along its pitch axes (left), e_z upwards: the trunk's own for every usual robot. Angles of pitch joints
-are counted about -e_y, so that a positive one swings the foot forward (facts of the Mini Cheetah), whatever the sign
-of the joint's own axis.
+A leg is the set of joints that move one foot and no other. Its axes, with all joints at zero, are e_x along its roll
+axis (forward), e_y along its pitch axes (left), e_z upwards: those of the trunk for most robots. Angles of pitch joints
+are measured about -e_y, so that a positive one swings the foot forward, whatever the sign of the joint's axis.
 """
 
 from __future__ import annotations
@@ -28,15 +27,17 @@ KINDS = {
     "PRP": "pitch, roll, pitch",
     "PRPP": "pitch, roll, pitch, pitch",
 }
-_PARALLEL = 1e-9  # deviation of an axis [rad]
-_NEARLY = 0.8  # of the axes of legs that are built askew (4.4 degrees in Barkour): set straight, they are a guess
-_PLANAR = 0.1  # [rad] of the axes of legs of pitch joints alone, which are then set straight
-_SNAP = 1e-10  # residues of rounded angles in model files: a component below this is zero
+_PARALLEL = 1e-9  # tolerance of an axis [rad]
+_NEARLY = 0.8  # tolerance for legs with skewed axes (4.4 degrees in Barkour): with straightened axes, they give a guess
+_PLANAR = 0.1  # [rad], tolerance for legs of pitch joints alone, whose axes are then straightened
+_SNAP = 1e-10  # rounding of angles in model files: a smaller component is zero
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Two joints' distance in the leg's plane [m], and its direction at zero [rad]: 0 is down, positive is forward."""
+    """Distance between two joints in the leg's plane [m], and its direction at zero [rad]: 0 is down, positive is
+    forward.
+    """
 
     length: float
     angle: float
@@ -48,29 +49,30 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class Leg:
-    """A leg as its inverse kinematics sees it."""
+    """A leg as seen by its inverse kinematics."""
 
     name: str
     robot: str
     kind: str  # one of KINDS
     carrier: int  # body that carries the leg
-    joints: tuple[int, ...]  # positions of its joints in the robot's joint vector
-    signs: tuple[int, ...]  # +1 where a joint turns about e_x (roll) or -e_y (pitch), -1 where the other way
+    joints: tuple[int, ...]  # indices of its joints in the robot's joint vector
+    # +1 where a joint rotates about e_x (roll) or -e_y (pitch), -1 where in the opposite direction
+    signs: tuple[int, ...]
     limits: tuple[tuple[float, float], ...]  # [rad]
-    origin: Vector  # of the first joint, in the carrier's frame [m]
+    origin: Vector  # position of the first joint, in the carrier's frame [m]
     basis: tuple[Vector, Vector, Vector]  # e_x, e_y, e_z in the carrier's frame
     hip: (
         Vector  # from the first joint to the second (roll-pitch, pitch-roll) along e_x, e_y, e_z; zero if there is none
     )
-    side: float  # of the foot from the hip along e_y [m]
+    side: float  # offset of the foot from the hip along e_y [m]
     thigh: Segment
     shank: Segment
-    foot: Segment | None  # behind the ankle, where there is one
-    radius: float  # of the foot's sphere [m]
+    foot: Segment | None  # link below the ankle, if there is one
+    radius: float  # radius of the foot's sphere [m]
 
     @property
     def stretch(self) -> float:
-        """Thigh and shank in line [m]."""
+        """Return the length of thigh and shank in line [m]."""
         return self.thigh.length + self.shank.length
 
     def along(self, vector: Sequence[float]) -> list[float]:
@@ -81,8 +83,8 @@ class Leg:
 def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
     """Return the geometry of the leg with the given foot, or an InputError that says why it has no closed form.
 
-    ``nearly`` takes axes that are parallel or at right angles to 45 degrees for ones that are: feet are then
-    centimetres from where they should be, and ``numerical_leg`` goes on from there.
+    ``nearly`` treats axes within 45 degrees of parallel or perpendicular as if they were exact: feet are then
+    centimetres off, and ``numerical_leg`` continues from there.
     """
     robot.foot(leg)
     return _leg_geometry(robot, leg, _NEARLY if nearly else _PARALLEL)
@@ -92,8 +94,7 @@ def leg_geometry(robot: Robot, leg: str, nearly: bool = False) -> Leg:
 def has_closed_form(robot: Robot, leg: str) -> bool:
     """Return whether closed-form inverse kinematics puts the leg's foot where it should be.
 
-    A leg of pitch joints alone cannot move its foot sideways: axes that are askew by little change nothing that an
-    iteration could make good.
+    A leg of pitch joints alone cannot move its foot sideways, so an iteration could not correct slightly skewed axes.
     """
     try:
         leg_geometry(robot, leg)
@@ -112,7 +113,7 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     moved = tree.leg_of(index)
     what = f"leg {leg} of robot '{robot.name}'"
     if not moved:
-        raise InputError(f"{what} has no joint that moves it alone")
+        raise InputError(f"{what} has no joint of its own")
     for j in moved:
         if tree.bodies[j].kind != "revolute":
             raise InputError(f"{what} has the {tree.bodies[j].kind} joint '{tree.joint_names[j - 1]}': {_closed()}")
@@ -134,8 +135,8 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
     hip, links = (steps[0], steps[1:]) if two_axes else ((0.0, 0.0, 0.0), steps)
     if kind in ("PRP", "PRPP"):
         if abs(hip[2]) > 0 and askew <= _PARALLEL:
-            raise InputError(f"{what} has a roll axis {hip[2]:g} m over its first pitch axis: {_closed()}")
-        # a position along the roll axis is free: count it as part of the thigh
+            raise InputError(f"{what} has a roll axis {hip[2]:g} m above its first pitch axis: {_closed()}")
+        # the position along the roll axis is arbitrary: count it as part of the thigh
         links = [(links[0][0] + hip[0], links[0][1], links[0][2]), *links[1:]]
         hip = (0.0, hip[1], 0.0)
     segments = [Segment.of(step) for step in links]
@@ -166,13 +167,13 @@ def _leg_geometry(robot: Robot, leg: str, askew: float) -> Leg:
 
 
 def _foot_on(tree: Tree, body: int, foot: int) -> Scalar:
-    """The centre of a foot in the frame of its leg's last body, which carries the wheel if it is one."""
+    """Return the centre of a foot in the frame of its leg's last body, which carries the wheel if it is one."""
     own = tree.feet[foot]
     return tree.foot_positions[foot] if own == body else tree.bodies[own].X_PJ.point(tree.foot_positions[foot])
 
 
 def _trunk_axes(robot: Robot, carrier: int) -> tuple[Vector, Vector]:
-    """Forward and left of the trunk in the axes of a body, all joints at zero."""
+    """Return the trunk's forward and left axes in the axes of a body, all joints at zero."""
     X = Transform.identity()
     for j in robot.tree.support[carrier]:
         X = X @ robot.tree.bodies[j].X_PJ
@@ -207,7 +208,7 @@ def _basis(
 
 
 def _closed() -> str:
-    return f"closed-form inverse kinematics knows revolute legs of {'; '.join(KINDS.values())}"
+    return f"closed-form inverse kinematics supports revolute legs of {'; '.join(KINDS.values())}"
 
 
 # -- three floats: plain Python, since inside a trace NumPy would make symbols of constants ----------------------------

@@ -1,12 +1,12 @@
-"""Closed-form inverse kinematics of a leg: eqs. (1)-(6) of Yan et al. 2021, for offsets, either knee and either side.
+"""Closed-form inverse kinematics of a leg: eqs. (1)-(6) of Yan et al. 2021, for any offsets, knee direction and side.
 
-Errata of Yan et al.: eq. (6) gives the interior knee angle where the joint's angle is π minus it, and signs that fit
-half of the legs; the cosine rule is written here once, in angles that grow as the foot swings forward. Arc tangents
+Errata of Yan et al.: eq. (6) gives the interior knee angle, whereas the joint's angle is π minus it, and signs that fit
+half of the legs; here the cosine rule is written once, in angles that increase as the foot swings forward. Arc tangents
 of two arguments replace the paper's cases and arc cosines.
 
 A leg has up to four solutions: knee behind or in front of the hip (``knee`` = +1, -1), and the leg's plane below or
-above the roll axis (``above``). Out of reach, the foot goes to the nearest point that the leg can reach, and
-``reachable`` is false. Joint limits are not looked at: ``within_limits`` tells.
+above the roll axis (``above``). Out of reach, the foot is placed at the nearest point that the leg can reach, and
+``reachable`` is false. Joint limits are ignored here: ``within_limits`` checks them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -26,9 +25,10 @@ from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_
 from footfall.robot.model.description import Robot
 from nptrace import is_tracing
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 FRAMES = ("carrier", "hip")
-_SLACK = 1e-12  # relative: a target on the very edge counts as reached
+_SLACK = 1e-12  # relative: a target exactly at the limit of reach counts as reached
 
 
 class LegPose(NamedTuple):
@@ -56,14 +56,14 @@ def leg_inverse(
         leg: Name of the leg's foot.
         position: Centre of the foot's sphere.
         knee: +1 puts the knee behind the line from hip to foot, -1 in front of it.
-        above: The leg's plane points up from the roll axis: the other solution of the roll joint.
-        foot_pitch: Held by a fourth joint's link [rad], counted from its hanging at zero, positive lifts the toe. With
+        above: The leg's plane points upwards from the roll axis: the other solution of the roll joint.
+        foot_pitch: Pitch of a fourth joint's link [rad], relative to hanging down at zero; positive lifts the toe. With
             the roll joint second (DynaKat) and rolled, it is the foot's angle in the leg's plane to the line from hip
-            to foot, plus that line's pitch: the same thing while the roll is zero.
+            to foot, plus that line's pitch, which is equal at zero roll.
         frame: ``carrier``: the frame of the body that carries the leg (the trunk; a spined robot's front or hind
-            body). ``hip``: from the point under which the foot hangs when the roll is zero, along the leg's axes.
-        nearly: Also legs whose axes are askew: from their closed form with axes set straight, by iteration
-            (``numerical_leg``).
+            body). ``hip``: relative to the point above the foot at zero roll, along the leg's axes.
+        nearly: Accept legs with skewed axes too: solved by iteration (``numerical_leg``) from the closed form with
+            straightened axes.
     """
     if frame not in FRAMES:
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")
@@ -109,7 +109,7 @@ def planar_inverse(leg: Leg, x: Scalar, z: Scalar, knee: int = 1, foot_pitch: fl
 
 
 def branches(robot: Robot, leg: str, position: Float[ndarray, "3"], **options: Any) -> list[LegPose]:
-    """Every solution: knee behind and in front, the leg's plane below and above the roll axis where it has one."""
+    """Return every solution: knee behind and in front, the leg's plane below and above the roll axis if it has one."""
     sides = (False, True) if "R" in leg_geometry(robot, leg, bool(options.get("nearly"))).kind else (False,)
     return [leg_inverse(robot, leg, position, knee, above=side, **options) for side in sides for knee in (1, -1)]
 
@@ -122,14 +122,18 @@ def within_limits(robot: Robot, leg: str, joints: Float[ndarray, "n"]) -> Operan
 
 
 def knee_direction(leg: Leg, joints: Float[ndarray, "n"]) -> int:
-    """Return +1 or -1: on which side of the line from hip to foot the knee is, for numeric joint angles of the leg."""
+    """Return on which side of the line from hip to foot the knee is (+1 behind, -1 in front), for numeric joint
+    angles.
+    """
     pitches = [s * q for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
     bend = float(pitches[1]) + leg.shank.angle - leg.thigh.angle
     return 1 if math.sin(bend) >= 0 else -1
 
 
 def hip_height(leg: Leg, joints: Sequence[float]) -> float:
-    """Height of the hip's pitch axis over the sole of its foot [m], in the leg's plane, at numeric joint angles."""
+    """Return the height of the hip's pitch axis over the sole of its foot [m], in the leg's plane, at numeric joint
+    angles.
+    """
     pitch, depth = 0.0, 0.0
     segments = [s for s in (leg.thigh, leg.shank, leg.foot) if s is not None]
     pitches = [s * float(q) for s, q, letter in zip(leg.signs, joints, leg.kind) if letter == "P"]
@@ -141,7 +145,9 @@ def hip_height(leg: Leg, joints: Sequence[float]) -> float:
 
 # -- the plane of the leg ----------------------------------------------------------------------------------------------
 def _bend(thigh: Segment, shank: Segment, square: Scalar, knee: int) -> tuple[Scalar, Scalar, Operand]:
-    """Cosine and sine of the angle from thigh to shank whose ends are sqrt(square) apart; whether they can be."""
+    """Return cosine and sine of the angle from thigh to shank whose ends are sqrt(square) apart, and whether it
+    exists.
+    """
     a, b = thigh.length, shank.length
     cosine = square * (0.5 / (a * b)) - 0.5 * (a / b + b / a)
     inside = np.abs(cosine) <= 1.0 + _SLACK
@@ -150,7 +156,7 @@ def _bend(thigh: Segment, shank: Segment, square: Scalar, knee: int) -> tuple[Sc
 
 
 def _plane(leg: Leg, x: Scalar, z: Scalar, knee: int, foot_pitch: float) -> tuple[list[Scalar], Scalar]:
-    """Pitch angles for a foot at (x, z) from the hip in the leg's plane."""
+    """Return pitch angles for a foot at (x, z) from the hip in the leg's plane."""
     down = -z
     if leg.foot is not None:  # to the ankle
         hang = leg.foot.angle + foot_pitch
@@ -166,7 +172,7 @@ def _plane(leg: Leg, x: Scalar, z: Scalar, knee: int, foot_pitch: float) -> tupl
 
 
 def _angle(y: Scalar, x: Scalar, less: float) -> Scalar:
-    """atan2(y, x) - less, within ±π."""
+    """Return atan2(y, x) - less, within ±π."""
     if less == 0.0:
         return np.arctan2(y, x)
     c, s = math.cos(less), math.sin(less)
@@ -177,19 +183,20 @@ def _angle(y: Scalar, x: Scalar, less: float) -> Scalar:
 def _roll_first(
     leg: Leg, x: Operand, y: Operand, z: Operand, knee: int, above: bool, foot_pitch: float
 ) -> tuple[list[Operand], Operand]:
-    """Roll, then the plane: the roll turns (side, height) into (y, z), eqs. (2)-(4)."""
+    """Solve roll, then the plane: the roll rotates (side, height) into (y, z), eqs. (2)-(4)."""
     x = x - leg.hip[0]
     side = leg.hip[1] + leg.side
     square = y * y + z * z
     inside = square >= side * side * (1.0 - _SLACK)
-    if leg.hip[2] == 0.0 and leg.foot is None:  # the edge of what is in reach is a sphere about the roll axis: go there
+    # the boundary of the reachable set is a sphere about the roll axis: go there
+    if leg.hip[2] == 0.0 and leg.foot is None:
         far = x * x + square
         inner, outer = ((leg.thigh.length + s * leg.shank.length) ** 2 + side * side for s in (-1, 1))
         scale = np.sqrt(np.clip(far, inner, outer) / np.maximum(far, 1e-300))
         x, square = x * scale, square * (scale * scale)
     height = np.sqrt(np.maximum(square - side * side, 0.0))
     height = height if above else -height
-    if side == 0.0:  # only the sign of the height matters
+    if side == 0.0:  # only the sign of the height is used
         roll = np.arctan2(-y, z) if above else np.arctan2(y, -z)
     else:
         roll = _angle_about_x(side, height, y, z)
@@ -200,21 +207,23 @@ def _roll_first(
 
 
 def _angle_about_x(a: float, b: Scalar, y: Scalar, z: Scalar) -> Scalar:
-    """The angle about e_x that turns (a, b) into the direction of (y, z)."""
+    """Return the angle about e_x that rotates (a, b) into the direction of (y, z)."""
     return np.arctan2(a * z - b * y, a * y + b * z)
 
 
 def _pitch_first(
     leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
 ) -> tuple[list[Scalar], Scalar]:
-    """Pitch, roll, then the plane (DynaKat): the distance from hip to foot fixes the plane's triangle first."""
+    """Solve pitch, roll, then the plane (DynaKat): the distance from hip to foot first determines the plane's
+    triangle.
+    """
     assert leg.foot is not None
     y = y - leg.hip[1]
     flat = x * x + z * z
     square = flat + y * y - leg.side * leg.side
     line = np.sqrt(np.maximum(square, 1e-300))  # from hip to foot in the leg's plane
     scale = 1.0 / np.sqrt(np.maximum(flat, 1e-300))
-    sin_pitch, cos_pitch = x * scale, -z * scale  # of that line, seen from the side
+    sin_pitch, cos_pitch = x * scale, -z * scale  # angle of that line, seen from the side
     hang = foot_pitch + leg.foot.angle
     c, s = leg.foot.length * np.cos(hang), leg.foot.length * np.sin(hang)
     # the ankle, along and across the line: the foot's link makes the angle foot_pitch - pitch with it
@@ -242,8 +251,9 @@ def _pitch_first(
 def _pitch_roll_pitch(
     leg: Leg, x: Scalar, y: Scalar, z: Scalar, knee: int, above: bool, foot_pitch: float
 ) -> tuple[list[Scalar], Scalar]:
-    """Pitch, roll, knee (Pupper v3): the distance from hip to foot fixes the knee, the foot's position to the side the
-    roll, and what is left the pitch."""
+    """Solve pitch, roll, knee (Pupper v3): the distance from hip to foot determines the knee, the sideways position
+    the roll, and the remainder the pitch.
+    """
     y = y - leg.hip[1]
     flat = x * x + z * z
     square = flat + y * y - leg.side * leg.side
@@ -281,7 +291,7 @@ _SOLVERS = {
 
 # -- small things ------------------------------------------------------------------------------------------------------
 def _under_hip(leg: Leg) -> tuple[float, float, float]:
-    """From the leg's first joint to the point under which the foot hangs at zero roll, along the leg's axes."""
+    """Return the offset from the leg's first joint to the point above the foot at zero roll, along the leg's axes."""
     x, y, z = leg.hip
     return x, y + leg.side, z
 

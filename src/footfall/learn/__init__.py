@@ -2,7 +2,7 @@
 
 Importing this registers the environment: ``gymnasium.make("footfall/Walk-v0")``; or in one go,
 ``gymnasium.make("footfall.learn:footfall/Walk-v0")``. The environments need the extra ``learn``; a learned ``Policy``
-is a controller as any other and needs nothing.
+is a controller like any other and needs nothing.
 """
 
 from importlib import import_module

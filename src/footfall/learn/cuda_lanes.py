@@ -1,6 +1,6 @@
-"""Robots of a task on a GPU: physics, evaluation and new episodes in two kernels a tick; nothing leaves the device.
+"""Robots of a task on a GPU: physics, evaluation and new episodes in two kernels per tick; nothing leaves the device.
 
-All numbers of a robot (state, command, push, parameters, age, what came of the tick) are one column of one array, in
+All numbers of a robot (state, command, push, parameters, age, result of the tick) are one column of one array, in
 the order of ``RobotColumn``, so that the kernel of the physics and that of
 ``episode.step_episode`` work on the same memory.
 """
@@ -27,25 +27,26 @@ from nptrace.codegen import cuda, emit
 if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
-BLOCK = 32  # threads of the kernel that evaluates: a warp, so that a few thousand robots are spread over the whole GPU
-_AFTER = 1.0  # [s] of an exam that do not count in a mean velocity
+# threads per block of the evaluation kernel: a warp, so that a few thousand robots are spread over the whole GPU
+BLOCK = 32
+_AFTER = 1.0  # [s] at the start of an exam that are excluded from a mean velocity
 
 
 @dataclass(frozen=True)
 class RobotColumn:
-    """One robot's column: its episode, and what came of its last tick."""
+    """One robot's column: its episode, and the result of its last tick."""
 
     episode: Episode
     outcome: StepOutput
 
 
 def step_column(episodes: Episodes, tracked: RobotColumn, chance: np.ndarray) -> RobotColumn:
-    """Evaluate what the physics left behind; only the episode is read."""
+    """Evaluate the result of the physics; only the episode is read."""
     return RobotColumn(*step_episode(episodes, tracked.episode, chance))
 
 
 def reset_column(episodes: Episodes, tracked: RobotColumn, chance: np.ndarray) -> RobotColumn:
-    """Put a robot at the beginning of an episode."""
+    """Put a robot at the start of an episode."""
     episode, blank = reset_episode(episodes, chance), tracked.outcome
     frame = episodes.task.observe(episode.state, episode.inputs.command, episode.parameters)
     past, seen = observe(episodes, episode.past, frame, episode.age)
@@ -55,7 +56,7 @@ def reset_column(episodes: Episodes, tracked: RobotColumn, chance: np.ndarray) -
 
 
 class EpisodeSource:
-    """The CUDA source of what follows a tick, and where its numbers lie; needs no GPU."""
+    """The CUDA source of the work after a tick, and the layout of its numbers; needs no GPU."""
 
     def __init__(self, task: Task, randomisation: Randomisation, ranges: Mapping[str, Given], seconds: float) -> None:
         paths = (*randomisation.paths(task.robot), *task.paths)
@@ -100,7 +101,7 @@ class EpisodeSource:
 
     @cached_property
     def places(self) -> dict[str, slice]:
-        """Rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
+        """Return the rows of each part of a column, by its path: ``episode.age``, ``outcome.seen``, ``action``, ..."""
         sizes: dict[str, int] = {
             "state": number_count(self.ticks.first),
             "inputs": number_count(self.ticks.inputs),
@@ -123,7 +124,7 @@ class EpisodeSource:
 
 
 class CudaLanes:
-    """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch takes it over by DLPack."""
+    """n robots of a task on one GPU. ``columns`` is a CuPy array (number, robot); PyTorch shares it through DLPack."""
 
     def __init__(
         self, task: Task, n: int, *, command: Mapping[str, Given], randomise: Given = True, seconds: float = 20.0
@@ -147,11 +148,11 @@ class CudaLanes:
         return self.columns[self.source.places[name]]
 
     def begin(self, chance: DeviceArray) -> None:
-        """Begin new episodes for all robots, from draws (number, robot)."""
+        """Start new episodes for all robots, from draws (number, robot)."""
         self._reset.advance(1, self.columns, chance)
 
     def tick(self, chance: DeviceArray) -> None:
-        """Advance by a tick under the actions in ``rows("action")``, evaluate it, and begin anew what is over."""
+        """Advance by a tick under the actions in ``rows("action")``, evaluate it, and restart finished episodes."""
         self._backend.rollout(1, self._state, self._rest)
         self._step.advance(1, self.columns, chance)
 
@@ -173,7 +174,7 @@ def _blank(task: Task) -> StepOutput:
 
 
 class GpuExam:
-    """An exam on a GPU, where a machine has no compiler for its processor: by robots of draws that no training makes.
+    """An exam on a GPU, for machines without a compiler, with robots from seeds that no training uses.
 
     The physics and the evaluation are the kernels of ``CudaLanes``; the policy acts as it is saved, in plain NumPy, and
     the draws are NumPy's too. ``lanes``: a ``CudaLanes``, whose episodes last longer than the exam.
@@ -205,7 +206,7 @@ class GpuExam:
             seen = xp.asnumpy(lanes.rows("seen")).T.astype(float)
             lanes.rows("action")[...] = xp.asarray(np.clip(policy.action(seen), -1.0, 1.0).T.astype(np.float32))
             lanes.tick(xp.asarray(drawn()))
-            fallen |= ~(xp.asnumpy(lanes.rows("fallen"))[0] < 0.5)  # a number that is lost is a fall
+            fallen |= ~(xp.asnumpy(lanes.rows("fallen"))[0] < 0.5)  # a number that is not finite counts as a fall
             if k >= skipped:
                 total += np.nan_to_num(xp.asnumpy(lanes.rows("velocity")).T)
         x, score = xp.asnumpy(lanes.rows("state"))[source.ticks.rows("q").start], xp.asnumpy(lanes.rows("score"))[0]

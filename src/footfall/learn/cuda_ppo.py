@@ -1,8 +1,8 @@
 """Proximal policy optimisation on a GPU: ``learn.ppo`` with PyTorch's products, rollout and update each one CUDA graph.
 
-Arrays are (number, robot), as those of the physics. What happens to each row of a batch alone (episodes, slopes of the
-objective) is traced from the same NumPy as on the processor and is one kernel; PyTorch multiplies matrices and draws
-random numbers. Same GPU, seed and software: the same bits.
+Arrays are (number, robot), like those of the physics. Computations on each row of a batch (episodes, derivatives of the
+objective) are traced from the same NumPy as on the processor and are one kernel; PyTorch multiplies matrices and draws
+random numbers. Equal GPU, seed and software give equal bits.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Networks:
     """``theta``: first both hidden layers that see observations (with their offsets), then the others.
 
-    ``privileged``: how many of the first numbers of an observation the critic alone is given.
+    ``privileged``: how many of the first numbers of an observation only the critic sees.
     """
 
     def __init__(self, torch: ModuleType, actor: Weights, critic: Weights, activation: str, rows: int) -> None:
@@ -62,7 +62,7 @@ class Networks:
         self.of_actor = torch.tensor(of_actor, dtype=torch.float32, device="cuda")
         self.parts = self._views(self.theta)
         widths = [2 * len(b) for _, b in actor[:-1]]
-        self.given_by = [torch.zeros(width, rows, device="cuda") for width in widths]  # by each hidden layer
+        self.given_by = [torch.zeros(width, rows, device="cuda") for width in widths]  # outputs of each hidden layer
         self.given = torch.zeros(len(actor[-1][1]) + 1, rows, device="cuda")  # mean actions, and the value
 
     def _views(self, flat: Tensor) -> list[Tensor]:
@@ -100,7 +100,7 @@ class Networks:
         return x
 
     def forward(self, observation: Tensor) -> None:
-        """Evaluate both networks for a minibatch; what they give is in ``given``."""
+        """Evaluate both networks for a minibatch; the outputs are in ``given``."""
         torch = self.torch
         torch.mm(self.parts[0], observation, out=self.given_by[0])
         self._activate(self.given_by[0])
@@ -114,7 +114,7 @@ class Networks:
                 self._activate(out)
 
     def backward(self, observation: Tensor, slope: Tensor, gradient: Tensor) -> None:
-        """Write the gradient of a loss into a vector like ``theta``, from its derivative by ``given``."""
+        """Write the gradient of a loss into a vector like ``theta``, from its derivative with respect to ``given``."""
         torch, parts = self.torch, self._views(gradient)
         theirs, ours = self._later(parts), self._later(self.parts)
         for k in range(len(ours) - 1, -1, -1):
@@ -134,7 +134,7 @@ class Networks:
             parts[0][: self.hidden, : self.privileged] = 0.0
 
     def _back(self, slope: Tensor, given: Tensor) -> Tensor:
-        """Return the derivative before an activation, from that after it and what it gave."""
+        """Return the derivative before an activation, from that after it and its output."""
         aten = self.torch.ops.aten
         if self.activation == "tanh":
             return aten.tanh_backward(slope, given)
@@ -151,13 +151,13 @@ class Networks:
         return layers
 
 
-BLOCK = 128  # threads of the kernel of slopes
-FORGET = 50.0  # rollouts that the running means of observations look back on
+BLOCK = 128  # threads per block of the kernel of derivatives
+FORGET = 50.0  # rollouts over which the running means of observations extend
 
 
 def pytorch() -> ModuleType:
-    """Return PyTorch; a missing one is refused with what to install."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # else products may be added up in another order
+    """Return PyTorch; raise with what to install if it is missing."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # otherwise products may be summed in a different order
     try:
         import torch
     except ImportError:
@@ -166,10 +166,10 @@ def pytorch() -> ModuleType:
 
 
 def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> tuple[Scalar, ...]:
-    """Return the derivatives of both losses by one row of what the networks gave, and the divergence.
+    """Return the derivatives of both losses with respect to one row of the networks' outputs, and the divergence.
 
-    given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
-    and when the row was made.
+    given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: logarithm of the
+    noise now, and when the row was made.
     """
     center, value = given
     action, likelihood, was, merit, target = row
@@ -178,7 +178,7 @@ def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> t
 
 
 def derivatives_source(clip: float, acts: int) -> str:
-    """Return the CUDA source of ``row_derivatives``: the noise is one for all rows."""
+    """Return the CUDA source of ``row_derivatives``: the noise is the same for all rows."""
     a = np.zeros(acts)
     examples = ((a, 0.0), (a, 0.0, a, 0.0, 0.0), (a, a))
     program = compiling.program(partial(row_derivatives, clip), None, *examples)
@@ -187,7 +187,7 @@ def derivatives_source(clip: float, acts: int) -> str:
 
 
 class CudaPPO:
-    """A training on a GPU: ``iterate`` until content."""
+    """A training on a GPU: call ``iterate`` as often as needed."""
 
     def __init__(self, lanes: CudaLanes, settings: Settings | None = None, seed: int = 0) -> None:
         self.torch = torch = pytorch()
@@ -205,7 +205,7 @@ class CudaPPO:
         self._slopes = module.get_function("slopes_evaluate")
         self._make_buffers(self.privileged + seen, acts)
         self.graphs: tuple[CUDAGraph, CUDAGraph] | None = None
-        self.random = torch.Generator("cuda").manual_seed(seed)  # trainings side by side do not meet
+        self.random = torch.Generator("cuda").manual_seed(seed)  # trainings side by side do not collide
         self._begin()
         self.iteration = 0
 
@@ -217,12 +217,12 @@ class CudaPPO:
 
         T, places = s.steps, self.lanes.source.places
         self.columns = torch.from_dlpack(self.lanes.columns)
-        # what the critic is given lies before what the actor sees
+        # the critic's inputs precede what the actor sees
         self.seen = self.columns[places["privileged"].start : places["seen"].stop]
         self.final_rows = self.columns[places["final_privileged"].start : places["final"].stop]
         self.action_rows = self.columns[places["action"]]
         self.outcome_rows = self.columns[places["reward"].start : places["score"].stop]
-        # of every tick of every robot: observation and a 1, action, its likelihood, its mean, advantage, return
+        # for every tick of every robot: observation and a 1, action, its likelihood, its mean, advantage, return
         self.sizes = [seen + 1, acts, 1, acts, 1, 1]
         self.rows = zeros(sum(self.sizes), T, n)
         self.rows[seen] = 1.0
@@ -243,11 +243,11 @@ class CudaPPO:
         self.rate = torch.full((1,), s.first_rate, device="cuda")
         self.apart, self.summary = zeros(1), zeros(6)
         own = torch.cat([self.networks.of_actor, torch.ones(acts, device="cuda")])
-        self.share = torch.stack([own, 1.0 - own])  # whose each number is: the actor's, the critic's
+        self.share = torch.stack([own, 1.0 - own])  # which network each number belongs to: the actor or the critic
 
     # -- rollout -----------------------------------------------------------------------------------------------------
     def _begin(self) -> None:
-        """Begin episodes of any age: ones that all began together would end together."""
+        """Start episodes at any age: episodes that all started together would end together."""
         source, torch, n = self.lanes.source, self.torch, self.lanes.n
         with self._stream():
             self.lanes.begin(self._cupy(self._uniform(source.draws, n)))
@@ -266,7 +266,7 @@ class CudaPPO:
         return self.lanes.cupy.from_dlpack(tensor.detach())
 
     def _rollout(self) -> None:
-        """Act for some ticks; afterwards advantages and returns, all in ``rows``, and then shuffled."""
+        """Act for some ticks; then compute advantages and returns in ``rows``, and shuffle them."""
         torch, seen = self.torch, len(self.mean)
         self.noise.normal_(generator=self.random)
         self.chance.uniform_(generator=self.random)
@@ -303,7 +303,7 @@ class CudaPPO:
         self._normalised(final[:-1], final[:-1])
         end = self.networks.values(final).reshape(T, n)
         reward, fallen, late = self.outcome[:, 0].nan_to_num(0.0, 0.0, 0.0), self.outcome[:, 1], self.outcome[:, 2]
-        # the world goes on after a time limit: what was still to come is estimated
+        # the world continues after a time limit: the remaining return is estimated
         reward = reward + s.discount * torch.where(late > 0.5, end, torch.zeros_like(end))
         goes_on = 1.0 - torch.maximum(fallen, late)
         surprise = reward + s.discount * goes_on * torch.cat([value[1:], last]) - value
@@ -370,7 +370,9 @@ class CudaPPO:
         self.rate.copy_(torch.where(self.apart > 2.0 * aim, slower, short))
 
     def _adam(self) -> None:
-        """Take a step of Adam (Kingma & Ba 2015); the actor's and the critic's gradients are cut to a length of 1."""
+        """Take a step of Adam (Kingma & Ba 2015); the actor's and the critic's gradients are clipped to a length of
+        1.
+        """
         torch, gradient, size = self.torch, self.gradient, len(self.networks.theta)
         length = torch.sqrt(self.share @ (gradient * gradient))
         gradient = gradient * ((1.0 / (length + 1e-8)).clamp(max=1.0) @ self.share)
@@ -385,7 +387,7 @@ class CudaPPO:
 
     # -- graphs ------------------------------------------------------------------------------------------------------
     def prepare(self) -> None:
-        """Record rollout and update as CUDA graphs; nothing is learned by it, and every number is put back."""
+        """Record rollout and update as CUDA graphs; this learns nothing, and all numbers are restored."""
         torch = self.torch
         kept, random = {k: v.clone() for k, v in self.numbers().items()}, self.random.get_state()
         stream = torch.cuda.Stream()
@@ -409,7 +411,7 @@ class CudaPPO:
         return graph
 
     def iterate(self) -> None:
-        """Act, then learn from it. Nothing waits for the GPU; ``curve_row`` does."""
+        """Act, then learn from the experience. Nothing waits for the GPU; ``curve_row`` does."""
         if self.graphs is None:
             self.prepare()
         assert self.graphs is not None
@@ -419,7 +421,7 @@ class CudaPPO:
         self.iteration += 1
 
     def curve_row(self) -> dict[str, float]:
-        """Return what the last rollout was like; waits until the GPU is done."""
+        """Return statistics of the last rollout; waits until the GPU has finished."""
         reward, forward, turn, falls, score, noise = self.summary.tolist()
         rate = self.lanes.task.drive.rate
         return {
@@ -434,7 +436,7 @@ class CudaPPO:
         }
 
     def numbers(self) -> dict[str, Tensor]:
-        """Return all that a training is made of but its random numbers: for checkpoints."""
+        """Return the state of a training except its random numbers, for checkpoints."""
         return {
             "columns": self.columns,
             "theta": self.networks.theta,
@@ -451,7 +453,7 @@ class CudaPPO:
 
 
 class CudaTraining(Training):
-    """Everything stays on the GPU; the processor looks at six numbers now and then."""
+    """A training on the GPU; the processor reads six numbers now and then."""
 
     device = "cuda"
     default_settings = Settings(rows=24576, noise=0.3)  # four minibatches of 4096 robots

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -29,6 +28,7 @@ from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from footfall.sim.tick import RunState
 from nptrace._types import Given, Scalar
+from nptrace.array_types import Float
 
 Term = Callable[[Robot, Sensed, Command, ndarray], Scalar]
 Look = Callable[[Robot, Sensed, Command], ndarray]
@@ -40,10 +40,10 @@ _PARTS = ("ground", "rewards", "observations")
 class CustomTask(Task):
     """A task with some of its terms replaced.
 
-    ground: a ``Ground`` with a ``friction``, or a name such as "rough:0.03". rewards: terms by name,
-    ``term(robot, sensed, command, action)``, what a second of it is worth; they are added to the task's own.
-    observations: ``look(robot, sensed, command)``, a vector behind the task's own observation. commands:
-    ``drawn(chance)``, the ``Command`` (forward, sideways, turn) of an episode from three uniform draws in [0, 1).
+    ground: a ``Ground`` with a ``friction``, or a name such as "rough:0.03". rewards: terms by name, ``term(robot,
+    sensed, command, action)``, in reward per second; they are added to the task's own. observations: ``look(robot,
+    sensed, command)``, a vector appended to the task's observation. commands: ``drawn(chance)``, the ``Command``
+    (forward, sideways, turn) of an episode from three uniform draws in [0, 1).
     """
 
     inner: Task
@@ -69,11 +69,11 @@ class CustomTask(Task):
             if np.shape(value) != ():
                 raise InputError(f"the reward '{key}' must be one number, got shape {np.shape(value)}")
         if self.observations is not None:
-            more = tried("the own observation", self.observations, robot, sensed, Command())
+            more = tried("the user-defined observation", self.observations, robot, sensed, Command())
             if np.ndim(more) != 1:
                 raise InputError(f"a user-defined observation must be a vector, got shape {np.shape(more)}")
         if self.commands_drawn is not None:
-            command = tried("the own command", self.commands_drawn, np.full(3, 0.5))
+            command = tried("the user-defined command", self.commands_drawn, np.full(3, 0.5))
             if not isinstance(command, Command):
                 raise InputError(f"a user-defined command must be a Command, got {type(command).__name__}")
 
@@ -137,7 +137,7 @@ class CustomTask(Task):
 
     @classmethod
     def of(cls, robot: Robot, **options: Any) -> Self:
-        """Return walking with some parts changed."""
+        """Return the walking task with some parts changed."""
         return cls(WalkTask.of(robot), **options)
 
     def assess(self, policy: Policy | ImportedPolicy, **options: Any) -> Assessment:
@@ -162,14 +162,14 @@ class CustomTask(Task):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Return where the task begins, moved up or down until the lowest foot touches this ground."""
+        """Return the task's initial pose, moved up or down until the lowest foot touches this ground."""
         q = self.inner.initial_pose(q, ranges, joints, chance, parameters, level)
         feet, robot = foot_positions(self.robot, q), self.robot
         over = [self._ground.distance(feet[k]) - foot.radius for k, foot in enumerate(robot.feet)]
         return q - np.concatenate([np.zeros(2), np.stack([np.min(np.stack(over))]), np.zeros(robot.nq - 3)])
 
     def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
-        """Return the task's result, of heights over this ground, with the user's terms and observations."""
+        """Return the task's result, with heights over this ground and the user's terms and observations."""
         under = state.q[2] - self._ground.distance(state.q[:3])
         level = state.q - np.concatenate([np.zeros(2), np.stack([under]), np.zeros(self.robot.nq - 3)])
         found = self.inner.evaluate_tick(replace(state, q=level), command, parameters)
@@ -209,7 +209,7 @@ class CustomTask(Task):
 
 
 def customised(task: Task, options: dict[str, Given]) -> Task:
-    """Return the task with the parts that an environment's options name, which are taken out of them."""
+    """Return the task with the parts named in an environment's options, which are removed from them."""
     given: dict[str, Given] = {key: options.pop(key) for key in _PARTS if key in options}
     if callable(options.get("command")):
         given["commands_drawn"] = options.pop("command")

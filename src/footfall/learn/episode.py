@@ -1,8 +1,7 @@
-"""Episodes of a task: what is drawn when one begins, and when it ends. Plain NumPy for one robot, traced for many.
+"""Episodes of a task: their random draws and their end. Plain NumPy for one robot, traced for many.
 
 The environments of the processor and the training on a GPU run the same two functions: ``reset_episode``, which turns
-uniform draws into a robot with a command, and ``step_episode``, which evaluates a tick and begins anew where an episode
-is over.
+uniform draws into a robot with a command, and ``step_episode``, which evaluates a tick and restarts finished episodes.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.past import append_history
@@ -23,6 +21,7 @@ from footfall.learn.task import Task
 from footfall.sim.tick import Inputs, RunState
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 COMMANDS = ("forward", "sideways", "turn")
@@ -30,28 +29,28 @@ COMMANDS = ("forward", "sideways", "turn")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Episodes:
-    """The constants of every episode of a training: of ``reset_episode`` and ``step_episode``.
+    """The constants of all episodes of a training, for ``reset_episode`` and ``step_episode``.
 
-    first: a robot as its simulation begins. nominal: the parameters that differ between robots. limit: ticks.
+    first: a robot at the start of its simulation. nominal: the parameters that differ between robots. limit: ticks.
     """
 
     task: Task
     randomisation: Randomisation
-    ranges: Mapping[str, Range]  # of the command
+    ranges: Mapping[str, Range]  # ranges of the command
     first: RunState
     nominal: Mapping[str, Scalar]
     limit: int
 
     @property
     def draws(self) -> int:
-        """How many uniform draws an episode begins with."""
+        """Return how many uniform draws an episode starts with."""
         ranges = self.randomisation
         more = len(ranges.extras) + ranges.further_draws + self.task.start_draws
         return 9 + self.task.robot.nj + len(ranges.factors) + more
 
     @property
     def tick_draws(self) -> int:
-        """How many a tick takes beside: two for a push, and those of a noisy observation."""
+        """Return how many further draws a tick takes: two for a push, and those of a noisy observation."""
         return 2 + (len(self.task.frame_bounds) if self.randomisation.noise else 0)
 
     @cached_property
@@ -62,21 +61,19 @@ class Episodes:
 
 @dataclass(frozen=True, kw_only=True)
 class Episode:
-    """One robot within its episode. ``inputs``: its command, and the push of the tick to come."""
+    """One robot within its episode. ``inputs``: its command, and the push of the next tick."""
 
     state: RunState
     inputs: Inputs
     parameters: dict[str, Operand]
     age: Operand  # ticks
     next_push: Scalar  # the age at which it is pushed
-    level: Scalar = 0.0  # of difficulty, from 0 on
-    past: dict[str, PyTree] = field(
-        default_factory=dict
-    )  # what was seen before, where that matters (``empty_history``)
+    level: Scalar = 0.0  # level of difficulty, from 0
+    past: dict[str, PyTree] = field(default_factory=dict)  # past observations, where they matter (``empty_history``)
 
 
 def reset_episode(episodes: Episodes, chance: Float[ndarray, "draws"], level: Scalar = 0.0) -> Episode:
-    """Begin an episode from uniform draws in [0, 1): command, parameters, where it begins, phase of the clock."""
+    """Start an episode from uniform draws in [0, 1): command, parameters, initial pose, phase of the clock."""
     task, ranges, first = episodes.task, episodes.randomisation, episodes.first
     robot, drive = task.robot, task.drive
     drawn = {key: within(episodes.ranges[key], chance[k]) for k, key in enumerate(COMMANDS)}
@@ -123,7 +120,7 @@ def reset_episode(episodes: Episodes, chance: Float[ndarray, "draws"], level: Sc
 def push_of_tick(
     episodes: Episodes, age: Scalar, next_push: Scalar, chance: Float[ndarray, "2"]
 ) -> tuple[Float[ndarray, "6"], Scalar]:
-    """Return (wrench on the trunk in the tick to come, age of the push after it).
+    """Return (wrench on the trunk in the next tick, age of the push after it).
 
     An impulse is a force for one tick.
     """
@@ -137,7 +134,7 @@ def push_of_tick(
 
 
 def _level(force: Float[ndarray, "2"]) -> Float[ndarray, "6"]:
-    """Return a level force on the trunk as a wrench."""
+    """Return a horizontal force on the trunk as a wrench."""
     return np.concatenate([np.zeros(3), force, np.zeros(1)])
 
 
@@ -145,19 +142,19 @@ def _level(force: Float[ndarray, "2"]) -> Float[ndarray, "6"]:
 class StepOutput:
     """The results of a tick that a learner needs."""
 
-    privileged: Float[ndarray, "k"] | tuple[()]  # what a critic is given beside ``seen``
-    seen: Float[ndarray, "no"]  # the observation to act on next
+    privileged: Float[ndarray, "k"] | tuple[()]  # inputs of a critic besides ``seen``
+    seen: Float[ndarray, "no"]  # the next observation to act on
     final_privileged: Float[ndarray, "k"] | tuple[()]
-    final: Float[ndarray, "no"]  # the one that ended the tick: another where a new episode has begun
+    final: Float[ndarray, "no"]  # the observation that ended the tick: a different one if a new episode has started
     reward: Operand
     fallen: Scalar  # 1 or 0
     late: Scalar  # 1 where the time limit was reached without a fall
     velocity: Float[ndarray, "3"]
-    score: Scalar  # how well the task is done, from 0 to 1
+    score: Scalar  # score of the task, from 0 to 1
 
 
 def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n"]) -> tuple[Episode, StepOutput]:
-    """Evaluate a tick, begin anew if the episode is over, and return what comes next: push and observation."""
+    """Evaluate a tick, restart a finished episode, and return the next push and observation."""
     task = episodes.task
     command = episode.inputs.command
     result = task.evaluate_tick(episode.state, command, episode.parameters)
@@ -193,9 +190,10 @@ def step_episode(episodes: Episodes, episode: Episode, chance: Float[ndarray, "n
 
 
 def empty_history(episodes: Episodes, latency: Scalar = 0.0, force: ndarray | None = None) -> dict[str, PyTree]:
-    """Return what is kept of the past where an episode begins: ``frames`` that are still to be seen, their ``latency``
-    [ticks], and ``seen``, of a policy with a history; and the steady ``force`` of the episode, where there is one.
-    Nothing where nothing comes late and nothing is kept."""
+    """Return the past at the start of an episode: ``frames`` still to be seen, their ``latency`` [ticks], and
+    ``seen``, for a policy with a history; and the steady ``force`` of the episode, if there is one. Empty if nothing
+    is delayed and nothing is kept.
+    """
     size, longest = len(episodes.task.frame_bounds), episodes.randomisation.latency[1]
     past: dict[str, PyTree] = {}
     if longest > 0:
@@ -214,17 +212,17 @@ def observe(
     age: Scalar,
     chance: ndarray | None = None,
 ) -> tuple[dict[str, PyTree], Float[ndarray, "no"]]:
-    """Return (the past after it, what a policy sees).
+    """Return (the past after the tick, the policy's observation).
 
-    What is measured comes late and with noise, behind what it saw before.
+    Measurements are late and noisy, and are appended to previous observations.
 
-    chance: of the noise; none without. An episode has no past at the age of 0.
+    chance: random draws for the noise; without them there is no noise. An episode has no past at the age of 0.
     """
     after, goes_on = dict(past), age > 0.5
     if "frames" in past:
         frames = append_history(past["frames"], goes_on, frame)
         ago = np.arange(len(frames))[::-1]
-        part = np.maximum(1.0 - np.abs(past["latency"] - ago), 0.0)  # between two ticks, of both
+        part = np.maximum(1.0 - np.abs(past["latency"] - ago), 0.0)  # between two ticks, interpolated
         frame = np.where(episodes.task.delayed, part @ frames, frame)
         after["frames"] = frames
     if chance is not None:
@@ -236,9 +234,9 @@ def observe(
 
 
 def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -> Float[ndarray, "no"]:
-    """Return an observation with noise, from uniform draws; what is evaluated, and what ends an episode, has none.
+    """Return an observation with noise, from uniform draws; evaluation and termination are without noise.
 
-    Numbers without bounds, which user-defined observations may be, have none either.
+    Unbounded numbers, possible in user-defined observations, have no noise either.
     """
     if not episodes.randomisation.noise:
         return seen
@@ -248,7 +246,7 @@ def add_noise(episodes: Episodes, seen: Float[ndarray, "no"], chance: ndarray) -
 
 
 def score_of_level(task: Task, score: Scalar, level: Scalar) -> Scalar:
-    """Return how well a task is done: of one with levels, how high a robot has come."""
+    """Return the score of a task with levels: how high a robot has come."""
     return (np.floor(level) + 1.0) / task.levels if task.levels > 1 else score
 
 

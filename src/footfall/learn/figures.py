@@ -1,4 +1,4 @@
-"""Pictures of a training and of what it learned: the curve, and stills of one cycle from the side."""
+"""Figures of a training and of the learned gait: the curve, and stills of one cycle from the side."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 
 
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
-    """Draw reward, speed error, score (of walking: feet in time with the clock) and falls over the time of training."""
+    """Plot reward, speed error, score (for walking: feet in time with the clock) and falls over training time."""
     if not curve:
         raise InputError("a learning curve needs at least one row")
     panels = (
@@ -57,7 +57,7 @@ def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
 
 
 def stills_figure(rec: Recording, gait: Gait, after: float = 5.0, count: int = 8) -> Figure:
-    """Draw a cycle of a gait from the left side: left legs in colour, right legs grey, feet that stand filled."""
+    """Draw a cycle of a gait from the left side: left legs in colour, right legs grey, stance feet filled."""
     first = gait.period * np.ceil(after / gait.period)
     times = first + gait.period * np.arange(count) / count
     if not len(rec) or times[-1] > rec.time[-1]:

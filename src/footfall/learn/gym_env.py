@@ -6,10 +6,10 @@
 
 Observation (``control.learned.policy.Drive.terms``): angular velocity, direction of gravity, command, joints from
 standing, their rates, last action, clock. Action: joint offsets around standing in [-1, 1], held by PD for a tick of 20
-ms. An episode ends with a fall (terminated) or at its time limit (truncated). ``info`` holds every term of the reward,
-whose sum is the reward, as ``reward_NAME``, and the velocity; that of a reset, what was drawn for the episode. Of a
-task that tells a critic more (``Task.privileged``), the infos of a vector have that as ``privileged``, and
-``final_privileged``.
+ms. An episode ends with a fall (terminated) or at its time limit (truncated). ``info`` has every term of the reward,
+whose sum is the reward, as ``reward_NAME``, and the velocity; the ``info`` of a reset has the draws of the episode. For
+a task with privileged observations for a critic (``Task.privileged``), the infos of a vector have them as
+``privileged`` and ``final_privileged``.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from footfall.robot.model.description import Robot
 from nptrace._types import Given, PyTree
 
 MODES = ("rgb_array", "human")
-_KEPT = 200  # rows of the past that a picture's path is drawn from
+_KEPT = 200  # past rows from which the path in a picture is drawn
 
 
 def checked_mode(mode: Given, modes: tuple[str, ...] = MODES) -> str | None:
-    """Return a render mode of Gymnasium's, or None."""
+    """Return a valid Gymnasium render mode, or None."""
     if mode is not None and mode not in modes:
         raise unknown("render_mode", mode, modes)
     return mode
 
 
 class Pictures:
-    """One robot's pictures as arrays (height, width, 3) of bytes; ``add`` its states, ``forget`` at a new episode."""
+    """Pictures of one robot as arrays (height, width, 3) of bytes; ``add`` its states, ``forget`` at a new episode."""
 
     def __init__(self, robot: Robot, period: float, width: int = 480, height: int = 320) -> None:
         self.robot, self.period, self.size = robot, period, (width, height)
@@ -73,7 +73,7 @@ class Pictures:
 
 
 class Page:
-    """A web page that shows one robot as it goes, no faster than it would walk; its address is printed."""
+    """A web page that shows one robot live, no faster than real time; its address is printed."""
 
     def __init__(self, robot: Robot, period: float, browse: bool = True) -> None:
         from footfall.view.server import Server
@@ -133,7 +133,7 @@ def _lanes(robot: Robot | str, task: Task | None, n: int, options: dict[str, Giv
 
 
 def _spaces(task: Task) -> tuple[gymnasium.spaces.Box, gymnasium.spaces.Box]:
-    """Return (of observations, of actions)."""
+    """Return the spaces (of observations, of actions)."""
     most = task.bounds.astype(np.float32)
     one = np.ones(task.robot.nj, np.float32)
     return gymnasium.spaces.Box(-most, most, dtype=np.float32), gymnasium.spaces.Box(-one, one, dtype=np.float32)
@@ -220,7 +220,7 @@ class WalkEnv(gymnasium.Env):
 
 
 def _only(array: ndarray) -> ndarray:
-    """Return the one lane's value, in memory of its own."""
+    """Return the only lane's value as a copy."""
     return array[0].copy() if array.ndim > 1 else array[0]
 
 
@@ -330,7 +330,7 @@ class WalkVectorEnv(gymnasium.vector.VectorEnv):
 
 
 def _mask(mask: object, n: int) -> ndarray:
-    """Return the lanes that a mask names; all without one."""
+    """Return the lanes selected by a mask; all without one."""
     if mask is None:
         return np.arange(n)
     if not isinstance(mask, np.ndarray) or mask.shape != (n,) or mask.dtype != np.bool_ or not mask.any():
@@ -339,7 +339,9 @@ def _mask(mask: object, n: int) -> ndarray:
 
 
 def _add(infos: dict[str, PyTree], values: Mapping[str, ndarray], mask: ndarray) -> None:
-    """Add to Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the value."""
+    """Add a value to Gymnasium's infos of a vector: an array over all lanes, and under ``_key`` which lanes have the
+    value.
+    """
     for key, value in values.items():
         if mask.all():
             array = np.array(value)

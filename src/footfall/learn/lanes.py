@@ -1,6 +1,6 @@
-"""Robots that walk under actions from outside: what the single and the vector environment share.
+"""Robots that walk under external actions: the common part of the single and the vector environment.
 
-Every lane draws from a generator of its own, so that what it does depends on its seed and its actions alone.
+Every lane has its own generator, so that it depends only on its seed and its actions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from footfall.sim.batch import Batch
 from nptrace._types import Given, PyTree
 from nptrace.frontend import tree
 
-Which: TypeAlias = slice | ndarray  # some of the lanes
+Which: TypeAlias = slice | ndarray  # indices of some lanes
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,18 @@ class LanesResult:
 
     result: TickResult  # before any reset
     fallen: ndarray
-    late: ndarray  # the time limit is reached
+    late: ndarray  # whether the time limit was reached
 
 
 def own_generators(seed: int, count: int) -> list[np.random.Generator]:
-    """Return the random numbers of so many robots; no two seeds share a robot, however near they are."""
+    """Return the random generators of so many robots; no two seeds share a robot, however close they are."""
     return [np.random.default_rng([seed, k]) for k in range(count)]
 
 
 class WalkLanes:
     """n robots of a task. command: ranges of forward, sideways [m/s] and turn [rad/s], drawn once an episode.
 
-    seconds: of an episode, the task's own unless given.
+    seconds: duration of an episode; the task's unless given.
     """
 
     def __init__(
@@ -116,11 +116,11 @@ class WalkLanes:
         )
         self.age = np.zeros(n, dtype=int)  # ticks of the present episode
         self.next_push = np.zeros(n, dtype=int)
-        self.level = np.zeros(n)  # of difficulty
+        self.level = np.zeros(n)  # levels of difficulty
         self.ended = np.zeros(n)  # scores after the last tick
         past = empty_history(self.episodes)
         self.past = {key: np.zeros((n, *np.shape(x)), dtype) for key, x in past.items()}
-        self.observation = np.zeros((n, len(task.bounds)), np.float32)  # what policies saw last
+        self.observation = np.zeros((n, len(task.bounds)), np.float32)  # last observations of the policies
         frame = np.zeros(len(task.frame_bounds))
         self._observe, self._observe_last = None, None
         if past:
@@ -131,7 +131,7 @@ class WalkLanes:
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def begin(self, which: Sequence[int] | ndarray) -> None:
-        """Begin new episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
+        """Start new episodes on some lanes: command, parameters, offsets of the joints, phase of the clock."""
         lanes = np.asarray(which, dtype=int)
         self._promote(lanes)
         chance = np.array([self.generators[k].random(self.episodes.draws) for k in lanes])
@@ -150,7 +150,7 @@ class WalkLanes:
             kept[lanes] = new.past[key]
 
     def _promote(self, lanes: ndarray) -> None:
-        """Set the levels of the episodes to come, by what came of those that end."""
+        """Set the levels of the next episodes from the results of those that end."""
         if self.task.levels == 1:
             return
         done = lanes[self.age[lanes] > 0]
@@ -161,13 +161,13 @@ class WalkLanes:
         )
 
     def stagger(self, rng: np.random.Generator) -> None:
-        """Let the present episodes be of any age: episodes that all began together would end together."""
+        """Set the ages of the present episodes at random: episodes that all started together would end together."""
         passed = rng.integers(0, self.limit, self.n)
         self.age += passed
         self.next_push += passed
 
     def _set_pushes(self) -> None:
-        """Set the pushes of the tick to come: an impulse is a force for one tick."""
+        """Set the pushes of the next tick: an impulse is a force for one tick."""
         if self.randomisation.push[1] == 0.0 and "force" not in self.past:
             return
         self.batch.push[:] = 0.0
@@ -199,21 +199,23 @@ class WalkLanes:
         return LanesResult(result, np.asarray(result.fallen > 0.5), self.age >= self.limit)
 
     def _now(self, which: Which) -> tuple[PyTree, Command, dict[str, ndarray]]:
-        """Return some lanes as they are: state, command, parameters."""
+        """Return the present state of some lanes: state, command, parameters."""
         leaves, rebuild = tree.flatten(self.batch.state)
         command: Given = {key: values[which] for key, values in self.batch.command.items()}
         parameters = {path: self.batch.parameters[path][which] for path in self.episodes.nominal}
         return rebuild([x[which] for x in leaves]), Command(**command), parameters
 
     def privileged(self, which: Which) -> ndarray:
-        """Return what a critic is given of some lanes beside what policies see; numbers that are lost are zeros."""
+        """Return a critic's further inputs for some lanes; numbers that are not finite become zeros."""
         if self._privileged is None:
             return np.zeros((len(np.arange(self.n)[which]), 0), np.float32)
         critic_obs = np.asarray(self._privileged(*self._now(which)), np.float32)
         return _zeros_for_lost(critic_obs)
 
     def look(self, which: Which) -> TickResult:
-        """Evaluate some lanes as they are; a robot whose numbers are lost is seen as zeros, and has fallen."""
+        """Evaluate the present state of some lanes; a robot with numbers that are not finite is seen as zeros, and
+        has fallen.
+        """
         seen = self._evaluate(*self._now(which))
         found, back = tree.flatten(seen)
         result: TickResult = back([x if np.isfinite(x).all() else _zeros_for_lost(x) for x in found])
@@ -221,10 +223,10 @@ class WalkLanes:
         return replace(result, score=score_of_level(self.task, result.score, self.level[which]))
 
     def observe(self, frames: ndarray, which: Which = slice(None)) -> ndarray:
-        """Return what policies of some lanes see after a tick, of what there is to see.
+        """Return the policies' observations for some lanes after a tick.
 
-        It comes late, with noise of each lane's own chance, and behind what was seen before. ``observation`` has that
-        of all lanes.
+        Observations are late, with noise from each lane's generator, and appended to previous ones. ``observation`` has
+        those of all lanes.
         """
         lanes = np.arange(self.n)[which]
         chance = np.zeros_like(frames)
@@ -240,7 +242,7 @@ class WalkLanes:
         return self.observation[lanes]
 
     def last_observation(self, frames: ndarray, which: ndarray) -> ndarray:
-        """Return what policies would see of the end of an episode, without noise; nothing is kept."""
+        """Return the policies' observation at the end of an episode, without noise; nothing is stored."""
         if self._observe_last is None:
             return frames
         before = {key: kept[which] for key, kept in self.past.items()}
@@ -248,7 +250,7 @@ class WalkLanes:
         return np.asarray(seen)
 
     def episode(self, which: Which) -> dict[str, ndarray]:
-        """Return what was drawn for the episodes of some lanes."""
+        """Return the draws for the episodes of some lanes."""
         command = np.stack([self.batch.command[key][which] for key in COMMANDS], axis=-1)
         parameters = self.batch.parameters
         gains = self.batch.state.memory["gains"][which].astype(float)

@@ -1,4 +1,4 @@
-"""Curves of a training in other programs: TensorBoard's event files, Weights & Biases."""
+"""Learning curves in other programs: TensorBoard's event files, Weights & Biases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEP = "iteration"
 
 
 class Log(Protocol):
-    """Takes the rows of a curve as they come."""
+    """Receive the rows of a curve as they are produced."""
 
     def row(self, row: Mapping[str, float]) -> None: ...
 
@@ -85,7 +85,7 @@ class Logs:
 
 
 def make_log(names: str | Sequence[str], policy: Path, config: Mapping[str, Json]) -> Log:
-    """Return the logs of a training by their names in ``LOGS``; what they need is missing before it, not after."""
+    """Return the logs of a training by their names in ``LOGS``; missing packages are reported before the training."""
     made: list[Log] = []
     for name in dict.fromkeys([names] if isinstance(names, str) else names):
         if name not in LOGS:

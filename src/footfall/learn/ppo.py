@@ -2,10 +2,10 @@
 
 Actor and critic are separate networks, and are updated in two threads. The step size follows the Kullback-Leibler
 divergence between the policies before and after. Works on any Gymnasium vector environment of boxes that resets in the
-same step. What its infos have as ``privileged`` the critic alone is given (Pinto et al. 2018).
+same step. The ``privileged`` entry of its infos is given to the critic alone (Pinto et al. 2018).
 
-The networks are small and in plain NumPy: gradients by hand, Adam, and running means of what goes in. The forward pass
-is ``control.learned.network.layers_of``, the same that walks.
+The networks are small and in plain NumPy: hand-written gradients, Adam, and running means of the inputs. The forward
+pass is ``control.learned.network.layers_of``, as in the controller.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
@@ -33,7 +33,7 @@ Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
 
 
 def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
-    """Return layers with orthogonal columns of length √2, the last one's of length ``last``, without offsets."""
+    """Return layers with orthogonal columns of length √2 (``last`` in the last layer), and zero biases."""
     layers: Weights = []
     for k, (a, b) in enumerate(pairwise(sizes)):
         Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))
@@ -44,7 +44,7 @@ def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtyp
 
 
 def activation_derivative(given: ndarray, activation: str) -> ndarray:
-    """Return the derivative of an activation, from what it gave."""
+    """Return the derivative of an activation, from its output."""
     if activation == "tanh":
         return 1.0 - given * given
     return np.minimum(given + 1.0, 1.0) if activation == "elu" else (given > 0.0).astype(given.dtype)
@@ -53,9 +53,9 @@ def activation_derivative(given: ndarray, activation: str) -> ndarray:
 def backward(
     weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
 ) -> list[ndarray]:
-    """Return gradients by W and b of every layer, from what each gave and a loss's derivative by the last."""
+    """Return gradients in W and b of every layer, from their outputs and a loss's derivative in the last output."""
     gradients: list[ndarray] = []
-    ones = np.ones(len(slope), slope.dtype)  # a product adds rows up faster than a sum over the first axis
+    ones = np.ones(len(slope), slope.dtype)  # a product sums rows faster than a sum over the first axis
     for k in range(len(weights) - 1, -1, -1):
         gradients[:0] = [given[k].T @ slope, ones @ slope]
         if k:
@@ -66,7 +66,7 @@ def backward(
 
 @dataclass(kw_only=True)
 class Adam:
-    """Adam (Kingma & Ba 2015) on arrays that are changed in place; gradients longer than ``longest`` are shortened."""
+    """Adam (Kingma & Ba 2015) on arrays, in place; gradients longer than ``longest`` are clipped."""
 
     parameters: list[ndarray]
     longest: float = 1.0
@@ -108,7 +108,7 @@ class Normaliser:
 
     @property
     def spread(self) -> Float[ndarray, "size"]:
-        """Standard deviations, none below 0.01: a number that never moves is left alone."""
+        """Return standard deviations, none below 0.01: a constant number is left unscaled."""
         return np.sqrt(np.maximum(self.square / max(self.count, 1.0), 1e-4))
 
     def __call__(self, rows: ndarray) -> ndarray:
@@ -121,17 +121,17 @@ class Settings:
 
     hidden: tuple[int, ...] = (64, 64)
     activation: str = "tanh"  # between layers
-    steps: int = 24  # of every robot between updates
+    steps: int = 24  # ticks of every robot between updates
     epochs: int = 5
-    rows: int = 8192  # of a minibatch, about
+    rows: int = 8192  # approximate size of a minibatch
     discount: float = 0.99
     trace: float = 0.95  # λ of the advantages
     clip: float = 0.2
     entropy: float = 0.004
-    divergence: float = 0.01  # that an update aims at
+    divergence: float = 0.01  # divergence that an update aims at
     first_rate: float = 1e-3  # step sizes of Adam
     critic_rate: float = 1e-3
-    noise: float = 0.4  # standard deviation of the first actions
+    noise: float = 0.4  # standard deviation of the initial actions
 
     def __post_init__(self) -> None:
         for key in ("steps", "epochs", "rows", "first_rate", "critic_rate", "noise", "divergence", "clip"):
@@ -151,12 +151,10 @@ class Rollout:
     action: ndarray
     likelihood: ndarray  # log of it
     center: ndarray  # means of the actions' distributions
-    reward: ndarray  # with what was still to come where a time limit cut it off
+    reward: ndarray  # including the estimated remaining return after a time limit
     value: ndarray
     done: ndarray
-    critic_obs: ndarray | None = (
-        None  # what the critic sees, where it is given more: that, and the observations behind it
-    )
+    critic_obs: ndarray | None = None  # the critic's inputs, if it has more: these, followed by the observations
 
 
 class PPO:
@@ -193,7 +191,7 @@ class PPO:
     # -- one iteration -----------------------------------------------------------------------------------------------
     def iterate(self, watch: Callable[..., None] | None = None) -> dict[str, float]:
         """Collect a rollout and update the policy; ``watch`` is called with the results of every step."""
-        with self._libraries.limit(limits=1, user_api="blas"):  # products are small: threads of theirs only wait
+        with self._libraries.limit(limits=1, user_api="blas"):  # products are small: their threads would only wait
             return self._iterate(watch)
 
     def _iterate(self, watch: Callable[..., None] | None) -> dict[str, float]:
@@ -214,7 +212,7 @@ class PPO:
         }
 
     def _critic_obs(self, seen: ndarray, privileged: ndarray) -> ndarray:
-        """Return what the critic sees, of normalised observations and of what it alone is given."""
+        """Return the critic's inputs from normalised observations and privileged ones."""
         if not privileged.shape[1]:
             return seen
         return np.concatenate([self.more_normaliser(privileged), seen], axis=1)
@@ -223,7 +221,7 @@ class PPO:
         return layers_of(self.critic, critic_obs, self.settings.activation)[-1][:, 0]
 
     def _act(self, watch: Callable[..., None] | None) -> tuple[Rollout, float]:
-        """Return (what happened, mean reward)."""
+        """Return (the rollout, mean reward)."""
         rows: list[tuple[ndarray, ...]] = []
         raw, more, critic_rows, earned = [], [], [], 0.0
         for _ in range(self.settings.steps):
@@ -242,7 +240,7 @@ class PPO:
             earned += float(reward.mean()) / self.settings.steps
             reward = reward.astype(np.float32)
             late = np.flatnonzero(truncated)
-            if len(late):  # the world goes on after a time limit: what was still to come is estimated
+            if len(late):  # the world continues after a time limit: the remaining return is estimated
                 ends = self.normaliser(np.stack([infos["final_obs"][k] for k in late]))
                 known = infos.get("final_privileged", self.privileged)[late]
                 reward[late] += self.settings.discount * self._value(self._critic_obs(ends, known))
@@ -314,7 +312,7 @@ def divergence(center: ndarray, log_noise: ndarray, other: ndarray, other_log_no
 
 
 def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -> Float[ndarray, "steps robots"]:
-    """Return generalised advantage estimates (Schulman et al. 2016); nothing passes the end of an episode."""
+    """Return generalised advantage estimates (Schulman et al. 2016); nothing propagates past the end of an episode."""
     out, ahead, beyond = np.zeros_like(rollout.reward), np.zeros_like(last), last
     for k in range(len(out) - 1, -1, -1):
         goes_on = (~rollout.done[k]).astype(out.dtype)
@@ -327,10 +325,10 @@ def advantages(rollout: Rollout, last: ndarray, discount: float, trace: float) -
 def policy_derivatives(
     clip: float, center: ndarray, action: ndarray, before: Scalar, merit: Scalar, log_noise: ndarray
 ) -> tuple[Operand, ndarray, ndarray]:
-    """Return (the clipped objective, negated; its derivatives by mean action and log of the noise) of rows."""
+    """Return (the clipped objective, negated; its derivatives by mean action and log of the noise) for rows."""
     ratio = np.exp(log_likelihood(action, center, log_noise) - before)
     free, cut = ratio * merit, np.clip(ratio, 1.0 - clip, 1.0 + clip) * merit
-    pull = np.stack([np.where(free <= cut, -free, 0.0)], axis=-1)  # by the log-likelihood
+    pull = np.stack([np.where(free <= cut, -free, 0.0)], axis=-1)  # derivative with respect to the log-likelihood
     inverse = np.exp(-2.0 * log_noise)
     off = action - center
     return -np.minimum(free, cut), pull * off * inverse, pull * (off * off * inverse - 1.0)

@@ -1,7 +1,7 @@
-"""Before a policy drives a robot: does it fit? ``footfall policy check``.
+"""Check whether a policy fits a robot before it is used: ``footfall policy check``.
 
-Without a mapping a policy is held to what footfall's own tasks do with the robot; with one, what the file says
-is held to what the mapping says, and both to the robot. Then the policy is tried in a simulator.
+Without a mapping a policy is compared with the wiring of footfall's tasks for the robot; with one, the file is compared
+with the mapping, and both with the robot. Then the policy is tried in a simulator.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
 from nptrace._types import Given
 
-FORWARD = 0.4  # [m/s], of the trial
-_AFTER = 1.0  # [s] of the trial that do not count
+FORWARD = 0.4  # [m/s], speed of the trial
+_AFTER = 1.0  # [s] of the trial that are excluded
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class Trial:
 
     def mismatches(self) -> list[Mismatch]:
         if self.fell:
-            return [Mismatch("falls", f"in {self.engine} the robot falls when it should walk at {self.command:g} m/s")]
+            return [
+                Mismatch("falls", f"in {self.engine} the robot falls when commanded to walk at {self.command:g} m/s")
+            ]
         if self.error > TRACKING:
             words = (
                 f"commanded to walk at {self.command:g} m/s, in {self.engine} it walks at {self.velocity[0]:.2f} m/s"
@@ -62,7 +64,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Preflight:
-    """The findings: ``ok`` when nothing speaks against the policy on that robot."""
+    """The findings: ``ok`` if there is no objection to the policy on that robot."""
 
     mismatches: list[Mismatch]
     trial: Trial | None
@@ -95,17 +97,17 @@ def preflight(
 
 
 def task_of(file: str | Path) -> str:
-    """Return which kind of task a policy was learned for, as its file says; walking where it does not."""
+    """Return the kind of task for which a policy was trained, according to its file; by default walking."""
     if Path(file).suffix == ".onnx":
         task = onnx_file.read_onnx(file)[1].get("task", "walk")
     else:
         policy = Policy.load(file)
         task = policy.task if isinstance(policy, Policy) else "walk"
-    return task.partition(" ")[0]  # behind it stands the file of a task of the user's own
+    return task.partition(" ")[0]  # followed by the file of a user-defined task
 
 
 def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch], Policy | None]:
-    """Check an .npz, which is always ours."""
+    """Check an .npz file, which is always footfall's."""
     policy = Policy.load(file, mapping)
     assert isinstance(policy, Policy)
     reference = _reference(policy.task, robot, policy.drive.history)
@@ -114,7 +116,7 @@ def _check_own(file: Path, robot: Robot, mapping: Given) -> tuple[list[Mismatch]
     except InputError as error:
         return [Mismatch("missing_joint", str(error))], None
     given = policy.drive.interface(robot.replace(name=policy.robot))
-    if " " in policy.task:  # a task of the user's own, whose drive is as it is
+    if " " in policy.task:  # a user-defined task, whose drive is accepted unchanged
         return [], policy
     return differences(given, reference, f"robot '{robot.name}'"), policy
 
@@ -139,15 +141,15 @@ def _check_onnx(file: Path, robot: Robot, mapping: dict[str, Given]) -> tuple[li
         other = differences(given, meant, "the mapping")
     else:
         reference = _reference(text.get("task", "walk"), robot, _history(text))
-        own = " " in text.get("task", "walk")  # whose drive is as it is
+        own = " " in text.get("task", "walk")  # whose drive is accepted unchanged
         other = [] if own else differences(meant, reference, f"robot '{robot.name}'")
-    if any(m.kind == "missing_joint" for m in of_robot):  # is found already
+    if any(m.kind == "missing_joint" for m in of_robot):  # already reported
         other = [m for m in other if m.kind != "missing_joint"]
     return [*of_network, *of_robot, *other], None if of_network else ImportedPolicy(graph, meant)
 
 
 def _reference(task: str, robot: Robot, history: int) -> Interface:
-    """Return how a policy of a task is wired to a robot when footfall learns it, with a history of that length."""
+    """Return the wiring of a policy that footfall trains on a task for a robot, with a history of that length."""
     task = task.partition(" ")[0]
     if task not in TASKS:
         raise unknown("task", task, TASKS)
@@ -155,7 +157,7 @@ def _reference(task: str, robot: Robot, history: int) -> Interface:
 
 
 def _history(text: Mapping[str, str]) -> int:
-    """Return the history of the drive that a policy of ours was learned with; 1 for any other."""
+    """Return the history of the drive with which one of footfall's policies was trained; 1 for any other."""
     try:
         return int(json.loads(text["drive"])["history"])
     except SPOILED:
@@ -167,12 +169,12 @@ def _plain(words: dict[str, Given], mapping: dict[str, Given]) -> dict[str, Give
 
 
 def _named(words: dict[str, Given], robot: Robot, mapping: dict[str, Given]) -> list[Mismatch]:
-    """Return the joints that the robot lacks, of lists that do not fit together."""
+    """Return the missing joints of the robot, for lists that do not fit together."""
     names = rename_joints(words, mapping).get("joint_names", list(robot.joint_names))
     wrong = [name for name in names if name not in robot.joint_names]
     idle = [name for name in robot.joint_names if name not in names]
     found = [Mismatch("missing_joint", f"robot '{robot.name}' has no {', '.join(wrong)}")] if wrong else []
-    return found + ([Mismatch("missing_joint", f"nothing drives {', '.join(idle)}")] if idle else [])
+    return found + ([Mismatch("missing_joint", f"nothing controls {', '.join(idle)}")] if idle else [])
 
 
 def try_out(policy: Policy | ImportedPolicy, robot: Robot, engine: str, seconds: float, forward: float) -> Trial:

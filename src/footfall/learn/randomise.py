@@ -1,4 +1,4 @@
-"""Domain randomisation: how robots differ from each other, drawn anew for every episode."""
+"""Domain randomisation: differences between robots, drawn anew for every episode."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from footfall.spatial.gravity import STANDARD
 from nptrace._types import Given, Operand, Scalar
 
 Range = tuple[float, float]
-EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, where they are not one number
+EXTRAS = ("strength", "payload", "delay", "latency")  # drawn after all others, if they are not constant
 LATEST = 10  # ticks
-# further draws of an episode, behind those of ``EXTRAS``, where the range is not zero
+# further draws of an episode, after those of ``EXTRAS``, if the range is not zero
 FURTHER = {"force": 2, "softness": 3}
-SOFT_CONTACT = ("stiffness", "damping", "stick_speed", "slip_speed")  # of the contact, which softness draws
+SOFT_CONTACT = ("stiffness", "damping", "stick_speed", "slip_speed")  # contact parameters that softness draws
 _LEAST_DEPTH = 1e-4  # [m]
 _LAG = (0.01, 0.15)  # damping over stiffness of soft ground [s]
-_CREEP = (1e-3, 0.3)  # [m/s] of a foot at which friction on soft ground has all of its force
+_CREEP = (1e-3, 0.3)  # [m/s], slip of a foot at which friction on soft ground is fully developed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Randomisation:
-    """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` draws only the command.
+    """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` varies only the command.
 
-    friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses
-    [N s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at the start
-    [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
-    strength: factor of the motor torques. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1.
-    noise: of observations, uniform, in hundredths of the bound of each. latency: of measurements, in ticks, at most
-    10; command, last action and clock have none. force: steady, on
-    the trunk in a level direction of chance, for all of an episode [N]: so that a policy learns to hold its speed by
-    what it feels. softness: how deep a foot that carries half the weight sinks [m]; its damping and the slip at which
-    friction has all of its force are drawn with it.
+    friction: friction of the ground. mass, stiffness, damping: factors on the trunk's mass and on the gains. push:
+    impulses [N s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at
+    the start [rad]. factors: factors on any other parameter of robot, ground, contact or joints, by its path, such as
+    ``LF_hip.damping``. strength: factor on the motor torques. payload: mass on the trunk [kg]. delay: delay of actions,
+    in ticks, at most 1. noise: uniform noise of observations, in hundredths of the bound of each. latency: latency of
+    measurements, in ticks, at most 10; command, last action and clock have none. force: steady force on the trunk in a
+    random horizontal direction throughout an episode [N], so that a policy learns to keep its speed from its sensors.
+    softness: how deep a foot that carries half the weight sinks [m]; its damping and the slip at which friction is
+    fully developed are drawn with it.
     """
 
     friction: Range = (0.5, 1.1)
@@ -72,9 +72,7 @@ class Randomisation:
         if self.force[0] < 0 or self.softness[0] < 0:
             raise InputError("force and softness must be 0 or more")
         if self.further("softness") and any(path.startswith("contact.") for path in self.factors):
-            raise InputError(
-                "softness randomizes the contact parameters: leave out softness, or the factors of contact"
-            )
+            raise InputError("softness randomizes the contact parameters: remove softness, or the factors of contact")
         object.__setattr__(
             self, "factors", {k: checked_range(v, f"the factor of {k}") for k, v in self.factors.items()}
         )
@@ -88,7 +86,7 @@ class Randomisation:
 
     @staticmethod
     def from_option(option: Given) -> Randomisation:
-        """Return True: as it is; False or None: none; a mapping: changed ranges, the rest as it is."""
+        """Convert an option: True for the default; False or None for none; a mapping changes some ranges."""
         if isinstance(option, Randomisation):
             return option
         if isinstance(option, Mapping):
@@ -107,11 +105,11 @@ class Randomisation:
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Which optional ranges are used; unused ones do not change the random numbers of the others."""
+        """Return which optional ranges are used; unused ones do not change the random numbers of the others."""
         return tuple(key for key in EXTRAS if len(set(getattr(self, key))) > 1)
 
     def further(self, key: str) -> bool:
-        """Whether a range of ``FURTHER`` is drawn from."""
+        """Return whether a range of ``FURTHER`` is drawn from."""
         return getattr(self, key)[1] > 0.0
 
     @property
@@ -145,9 +143,9 @@ RANGES = (
 
 
 def soft_contact(robot: Robot, depth: Scalar, chance: Operand) -> dict[str, Scalar]:
-    """Return the contact of ground that a foot presses in by a depth [m] under half the robot's weight.
+    """Return the contact of ground that a foot depresses by a depth [m] under half the robot's weight.
 
-    chance: two uniform draws, of how late it gives way and of how fast feet creep on it.
+    chance: two uniform draws, for its damping and for the creep of feet on it.
     """
     stiffness = 0.5 * robot.mass * STANDARD / np.maximum(depth, _LEAST_DEPTH)
     creep = within(_CREEP, chance[1])
@@ -156,7 +154,7 @@ def soft_contact(robot: Robot, depth: Scalar, chance: Operand) -> dict[str, Scal
 
 
 def checked_range(value: Given, what: str) -> Range:
-    """Return two finite numbers in order; one number is a range of nothing."""
+    """Return two finite numbers in order; a single number is an empty range."""
     try:
         low, high = (value, value) if np.ndim(value) == 0 else value
         low, high = float(low), float(high)
@@ -168,5 +166,5 @@ def checked_range(value: Given, what: str) -> Range:
 
 
 def within(limits: Range, chance: Scalar) -> Operand:
-    """Return a uniform draw in [0, 1) as one within limits."""
+    """Return a uniform draw in [0, 1) scaled to limits."""
     return limits[0] + (limits[1] - limits[0]) * chance

@@ -1,8 +1,8 @@
-"""The task ``recover``: get up from any pose. Trunk, hips and knees touch the ground.
+"""The task ``recover``: stand up from any pose. Trunk, hips and knees touch the ground.
 
-An episode begins with the robot turned any way, its joints anywhere within their limits, a little over the ground. It
-lasts as long as a robot may take to get up; nothing ends it early but numbers that no robot has.
-``evaluate_recovery`` examines a policy in the environment of the training, ``assess_recovery`` also in MuJoCo.
+An episode starts with the robot in any orientation, its joints anywhere within their limits, slightly above the ground.
+It lasts as long as a robot may take to stand up; only numbers that are not finite end it early. ``evaluate_recovery``
+examines a policy in the environment of the training, ``assess_recovery`` also in MuJoCo.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.bodies import body_spheres
@@ -47,21 +46,21 @@ from footfall.sim.simulation import Simulation
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Bool, Float
 
 WEIGHTS = shipped("recover").weights
-WITHIN = 4.0  # [s] in which a robot is to be up
-_OVER = 0.02  # [m] over the ground where an episode begins
-_WIDE = 1.5  # [rad] from standing, of a joint without limits
+WITHIN = 4.0  # [s] within which a robot must be up
+_OVER = 0.02  # [m] above the ground where an episode starts
+_WIDE = 1.5  # [rad] from standing, for a joint without limits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecoverTask(TermTask):
-    """A robot, its drive, and what getting up is worth: ``task_files/recover.toml`` unless ``spec`` says otherwise.
+    """A robot, its drive, and the rewards for standing up: ``task_files/recover.toml`` unless ``spec`` is given.
 
-    touching: its links that collide (``contact.bodies``).
-    any_pose: the fraction of the episodes that begin in any pose; the others begin the further from standing the higher
-    a robot's level is, which rises when it ends an episode up and falls when it does not: so what standing is worth is
-    known early.
+    touching: its links that collide (``contact.bodies``). any_pose: the fraction of the episodes that start in any
+    pose; the others start the further from standing the higher a robot's level, which increases when it ends an episode
+    up and decreases otherwise: so the value of standing is learned early.
     """
 
     drive: Drive = field(default_factory=lambda: Drive(reach=shipped("recover").drive["reach"]))
@@ -79,7 +78,7 @@ class RecoverTask(TermTask):
 
     @classmethod
     def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
-        """Return the task with gains that are known to carry the robot, or that scale with it."""
+        """Return the task with gains that support the robot, tuned or scaled."""
         return super().of(robot, spec=spec, **({} if spec is None else {"any_pose": spec.any_pose}), **options)
 
     # -- how good a policy is ----------------------------------------------------------------------------------------
@@ -93,7 +92,7 @@ class RecoverTask(TermTask):
         seed: int = ASSESS_SEED,
         progress: Progress | None = None,
     ) -> Assessment:
-        """Let robots get up within 4 s unless given, turned any way."""
+        """Let robots stand up within 4 s unless given, from any orientation."""
         if not isinstance(policy, Policy):
             raise InputError(
                 "the policy does not have the observations and actions of footfall's task recover: see footfall"
@@ -113,7 +112,7 @@ class RecoverTask(TermTask):
         return lambda policy: evaluate_recovery(policy, self.robot, robots=self.exam_robots, seed=EXAM_SEED).part
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return an exam of robots in any pose, that are to be up after 4 s."""
+        """Return an exam of robots in any pose that must be up after 4 s."""
         task = self.examined
         given = {**{f.name: getattr(task, f.name) for f in fields(task)}, "any_pose": 1.0}
 
@@ -134,12 +133,12 @@ class RecoverTask(TermTask):
 
     @cached_property
     def spheres(self) -> tuple[Sphere, ...]:
-        """All that may touch, the feet first: as in its simulation."""
+        """Return all contact spheres, the feet first, as in its simulation."""
         return spheres_of(self.robot, body_spheres(self.robot, self.touching))
 
     @cached_property
     def limits(self) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-        """Between which joints begin [rad]."""
+        """Return the range in which joints start [rad]."""
         stand = self.robot.poses["stand"].joints
         joints = [body.joint for body in self.robot.tree.bodies[1:] if body.joint is not None]
         low, high = np.array([j.lower for j in joints]), np.array([j.upper for j in joints])
@@ -154,11 +153,11 @@ class RecoverTask(TermTask):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Return a pose turned some way or any, its lowest point just over the ground."""
+        """Return a pose in a limited or any orientation, its lowest point just above the ground."""
         low, high = self.limits
         joints = low + (high - low) * joints
         about, tilt, turn = chance[0], 2.0 * np.pi * chance[1], 2.0 * np.pi * chance[2]
-        a, b = np.sqrt(1.0 - about), np.sqrt(about)  # any way, Shoemake 1992
+        a, b = np.sqrt(1.0 - about), np.sqrt(about)  # any orientation, Shoemake 1992
         quat = np.stack([a * np.sin(tilt), a * np.cos(tilt), b * np.sin(turn), b * np.cos(turn)])
         far = (level + 1.0) / self.levels
         lean = 0.5 * np.pi * far * about
@@ -179,18 +178,18 @@ class RecoverTask(TermTask):
 
 
 class _AnyPose(RecoverTask):
-    """Getting up, whose score is of the tick alone."""
+    """Standing up, scored by the last tick alone."""
 
     levels: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """How robots got up, each on its own."""
+    """The recoveries of robots, one entry per robot."""
 
     up: Bool[ndarray, "n"]  # at the end
-    seconds: Float[ndarray, "n"]  # after which a robot was up and stayed up; infinite where it is not
-    lean: Float[ndarray, "n"]  # with which it began [rad]
+    seconds: Float[ndarray, "n"]  # after which a robot was up and stayed up; infinite otherwise
+    lean: Float[ndarray, "n"]  # initial lean [rad]
 
     @property
     def part(self) -> float:
@@ -208,9 +207,9 @@ def evaluate_recovery(
     contact: ContactModel | str | None = None,
     **options: Any,
 ) -> Recovery:
-    """Evaluate robots that differ, from any pose, without noise: who is up after some seconds, and since when.
+    """Evaluate different robots from any pose, without noise: which are up after some seconds, and since when.
 
-    contact: a model that they may not have learned on.
+    contact: a model that may differ from that of the training.
     """
     if seconds * policy.rate < 1:
         raise InputError(f"getting up takes at least one tick, got {seconds} s")
@@ -226,13 +225,13 @@ def evaluate_recovery(
         observation = lanes.observe(result.observation)
         rows.append(lanes.ended > 0.5)
     was_up = np.array(rows)
-    since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end for which it was up throughout
+    since = np.cumprod(was_up[::-1], axis=0).sum(axis=0)  # ticks at the end during which it was up throughout
     times = np.where(was_up[-1], (len(was_up) - since + 1) / policy.rate, np.inf)
     return Recovery(was_up[-1], times, lean)
 
 
 MOST_DOWN = 0.05
-_BORNE = 0.9  # of the weight, by the feet of a robot that is up
+_BORNE = 0.9  # fraction of the weight on the feet of a robot that is up
 _LAST = 10  # ticks at the end over which that is averaged
 
 
@@ -261,7 +260,7 @@ def assess_recovery(
 
 
 def _gets_up(task: RecoverTask, policy: Policy, seconds: float, rng: np.random.Generator) -> bool:
-    """Return one robot in MuJoCo, with MuJoCo's own contact."""
+    """Evaluate one robot in MuJoCo, with MuJoCo's contact."""
     ranges, robot, trunk = Randomisation(), task.robot, f"{task.robot.trunk}.mass"
     heavier = robot.with_parameters({trunk: within(ranges.mass, rng.random()) * robot.parameter(trunk)})
     q, v = robot.state("stand")

@@ -1,12 +1,12 @@
 """The task ``rough``: walk forward over slopes, rough ground, steps, stairs, stepping stones and gaps, of ten levels.
 
-Every robot has a course of its own (``contact.course``). One that walks most of the commanded way goes up a level,
-one that comes less than half as far, or falls, goes down one (Rudin et al. 2022). A policy may see the ground around it
-(``scan``), or be blind; a blind one observes what a walking one does, and runs wherever that runs.
+Every robot has a separate course (``contact.course``). A robot that walks most of the commanded distance moves up a
+level; one that covers less than half of it, or falls, moves down (Rudin et al. 2022). A policy may see the ground
+around it (``scan``), or be blind; a blind policy has the observations of ``walk``, and runs wherever that does.
 
-The task ``rough_blind`` is the same courses by a policy that does not see them. It feels its way by what it saw just
-before (Lee et al. 2020). The critic, which no robot carries, is given what the policy must guess: the ground around it,
-its velocity, what touches, and what was drawn for it (Pinto et al. 2018).
+The task ``rough_blind`` has the same courses for a policy that does not see them and relies on its recent observations
+(Lee et al. 2020). The critic, needed only in training, is given what the policy must infer: the ground around it, its
+velocity, contacts, and randomised parameters (Pinto et al. 2018).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
@@ -35,10 +34,11 @@ from footfall.learn.task_spec import shipped
 from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Float
 
 LEVELS = 10
-# What the first and the last level of each kind are; those between lie evenly between them. Trenches are as deep on the
-# first level as on the last: one that can be walked through teaches what fails where it is deeper.
+# The first and the last level of each kind; the levels between are evenly spaced. Trenches are as deep on the first
+# level as on the last: one that can be walked through teaches a gait that fails where it is deeper.
 KINDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "uphill": {"slope": (0.03, 0.3)}, "downhill": {"slope": (-0.03, -0.3)},  # [rad]
     "bumps": {"bumps": (0.004, 0.04), "tread": (0.1, 0.1)},  # [m] up and down
@@ -48,12 +48,13 @@ KINDS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "gaps": {"gap": (0.02, 0.2), "tread": (0.5, 0.5)},  # [m]
 }  # fmt: skip
 _USUAL = {"slope": 0.0, "rise": 0.0, "bumps": 0.0, "gap": 0.0, "tread": 0.15}
-DEEP = 0.4  # of every trench [m]: deeper than a leg reaches
-_START, _LATER = 0.6, 0.3  # [m] where a course begins, and up to how much later
-_UNDER = (-0.15, 0.0, 0.15)  # [m] along the trunk: its height is over the highest of these places, so a gap is none
-_KIND = 1.0 / 16  # by which a level tells the kind of its course
-_EASIER = 0.4  # fraction of the episodes on a level that was passed before
-UP, DOWN = 0.8, 0.5  # fractions of the commanded way
+DEEP = 0.4  # depth of every trench [m]: more than a leg reaches
+_START, _LATER = 0.6, 0.3  # [m] where a course starts, and by how much later at most
+# [m] along the trunk: its height is measured over the highest of these points, so a gap does not count
+_UNDER = (-0.15, 0.0, 0.15)
+_KIND = 1.0 / 16  # by which a level encodes the kind of its course
+_EASIER = 0.4  # fraction of the episodes that repeat an easier level
+UP, DOWN = 0.8, 0.5  # fractions of the commanded distance
 PATHS = tuple(f"ground.{key}" for key in (*_USUAL, "phase", "start"))
 
 
@@ -68,13 +69,13 @@ class RoughTask(WalkTask):
     start_draws: ClassVar[int] = 2
     paths: ClassVar[tuple[str, ...]] = PATHS
     levels: ClassVar[int] = LEVELS
-    exam_robots: ClassVar[int] = 4 * LEVELS  # on courses of each kind
+    exam_robots: ClassVar[int] = 4 * LEVELS  # robots on courses of each kind
     bench_seconds: ClassVar[float] = 120.0
     bench_all_robots: ClassVar[bool] = False
 
     # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return how many of so many robots master the courses, in percent by kind and level."""
+        """Return the percentage of robots that master the courses, by kind and level."""
         mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
         percent = (100 * mastery.success).round().tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}
@@ -86,7 +87,7 @@ class RoughTask(WalkTask):
     def gpu_exam(self, robots: int) -> Exam:
         """Return an exam of robots on each kind of course, that walk forward at 0.4 m/s."""
         each, cells, forward, seconds = max(1, robots // LEVELS), len(KINDS) * LEVELS, 0.4, 10.0
-        # what is earned does not count in an exam, and a task may know more terms
+        # rewards do not count in an exam, and a task may have further terms
         task = self.examined
         given = GivenCourse(**{f.name: getattr(task, f.name) for f in fields(task) if f.name != "weights"})
 
@@ -119,7 +120,7 @@ class RoughTask(WalkTask):
         return np.where(level - np.floor(level) > 0.5 * _KIND, level, np.floor(level) + _KIND * (kind + 1.0))
 
     def terrain(self, level: Scalar, chance: Float[ndarray, "2"]) -> dict[str, Scalar]:
-        """Return a course, mostly of the robot's level; now and then an easier one, which would be forgotten."""
+        """Return a course, mostly of the robot's level; now and then an easier one, so that it is not forgotten."""
         whole = np.floor(level)
         played = np.where(chance[0] < _EASIER, np.floor(chance[0] / _EASIER * (whole + 1.0)), whole)
         return course_of((level - whole) / _KIND - 1.0, played, np.floor(64.0 * chance[1]))
@@ -131,7 +132,7 @@ class RoughTask(WalkTask):
         return level - whole + np.clip(whole + np.where(up, 1.0, np.where(down, -1.0, 0.0)), 0.0, LEVELS - 1.0)
 
     def ground_height(self, x: Scalar, parameters: Parameters) -> Scalar:
-        """Return the height of a robot's own course at a point [m]."""
+        """Return the height of a robot's course at a point [m]."""
         return _course(parameters).height(x)
 
     def trunk_height(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Scalar:
@@ -144,14 +145,14 @@ class RoughTask(WalkTask):
         return feet[:, 2] - np.array([foot.radius for foot in self.robot.feet]) - under
 
     def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
-        """Return heights of the course where the drive has its scan."""
+        """Return heights of the course at the points of the drive's scan."""
         return self.heights(q, parameters, self.drive.scan) if self.drive.scan else ()
 
     def heights_around(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"]:
         return self.heights(q, parameters, SCAN)
 
     def heights(self, q: Float[ndarray, "nq"], parameters: Parameters, places: ScanPoints) -> Float[ndarray, "k"]:
-        """Return heights of the course at places around the robot."""
+        """Return heights of the course at points around the robot."""
         return relative_heights(
             self.robot, q, np.stack([self.ground_height(x, parameters) for x, _ in scan_points_world(q, places)])
         )
@@ -159,7 +160,7 @@ class RoughTask(WalkTask):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GivenCourse(RoughTask):
-    """Whose first draw says which course it is, kind by kind and level by level: for exams."""
+    """A task whose first draw selects the course, by kind and level, for exams."""
 
     def assign_level(self, level: Scalar, chance: Float[ndarray, "2"]) -> Scalar:
         cell = np.floor(chance[0] * (len(KINDS) * LEVELS))
@@ -175,9 +176,9 @@ class GivenCourse(RoughTask):
 
 
 def course_of(kind: Scalar, level: Scalar, phase: Scalar) -> dict[str, Scalar]:
-    """Return the parameters of a course of a kind (its place in ``KINDS``) and a level; for one robot or for many.
+    """Return the parameters of a course of a kind (its index in ``KINDS``) and a level, for one robot or for many.
 
-    phase, from 0 to 63: which heights its bumps have, and how far off it begins.
+    phase, from 0 to 63: selects the heights of its bumps, and its start.
     """
     part = level / (LEVELS - 1.0)
     found = {key: usual + 0.0 * part for key, usual in _USUAL.items()}
@@ -199,7 +200,7 @@ def _course(parameters: Parameters) -> Course:
 
 @dataclass(frozen=True)
 class Mastery:
-    """Return the fraction of robots that mastered a course: walked ``UP`` of the commanded way, and did not fall."""
+    """The fraction of robots that mastered a course: walked ``UP`` of the commanded distance without falling."""
 
     success: Float[ndarray, "kinds levels"]
 
@@ -234,7 +235,7 @@ class Courses:
         )
 
     def mastered(self, policy: Policy, seed: int) -> Mastery:
-        """Return the fraction that comes far enough, without noise of actions."""
+        """Return the fraction that walks far enough, without action noise."""
         lanes, n = self.lanes, self.lanes.n
         lanes.generators = own_generators(seed, n)
         lanes.age[:] = 0
@@ -256,13 +257,12 @@ def evaluate_rough(policy: Policy, robot: Robot, *, seed: int = 1_000_000, **opt
     return Courses(RoughTask(robot=robot, drive=policy.drive).examined, **options).mastered(policy, seed)
 
 
-HISTORY = shipped("rough_blind").drive["history"]  # observations that it sees
+HISTORY = shipped("rough_blind").drive["history"]  # number of observations that it sees
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BlindTask(RoughTask):
-    """Walking over a course that is felt under the feet: ``task_files/rough_blind.toml`` unless ``spec`` says
-    otherwise."""
+    """Walking over an unseen course: ``task_files/rough_blind.toml`` unless ``spec`` is given."""
 
     kind: ClassVar[str] = "rough_blind"
     commands: ClassVar[Mapping[str, tuple[float, float]]] = shipped("rough_blind").commands

@@ -58,7 +58,7 @@ class RslRlWalk(VecEnv):
         return self._dressed(self.walk.observation)
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, dict[str, Tensor]]:
-        """Return (observations, rewards, done, extras) after a tick; ``time_outs`` are the ends that were no falls."""
+        """Return (observations, rewards, done, extras) after a tick; ``time_outs`` marks ends that are not falls."""
         done = self.walk.step(actions)
         over = (done.terminated | done.truncated).long()
         extras = {"time_outs": done.truncated.float(), "log": {"/falls": done.terminated.float().mean()}}

@@ -1,4 +1,4 @@
-"""``footfall/Walk-v0`` as a ``VecEnv`` of Stable-Baselines3: thousands of robots in NumPy, by its contract.
+"""``footfall/Walk-v0`` as a ``VecEnv`` of Stable-Baselines3: thousands of robots in NumPy.
 
     PPO("MlpPolicy", Sb3Walk("mini_cheetah", 256)).learn(1_000_000)
 
@@ -26,14 +26,14 @@ except ImportError:
 class Sb3Walk(VecEnv):
     """Robots on SIMD lanes. Options as for ``WalkVectorEnv``."""
 
-    _actions: ndarray  # of ``step_async``
+    _actions: ndarray  # actions of ``step_async``
 
     def __init__(self, robot: Robot | str = "mini_cheetah", num_envs: int = 256, **options: Any) -> None:
         self.env = WalkVectorEnv(num_envs, robot, **options)
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> ndarray:
-        """Begin new episodes for all; seeds are those of ``seed``, once."""
+        """Start new episodes for all robots, with the seeds given to ``seed`` since the last reset."""
         first = self._seeds[0]
         seen, _ = self.env.reset(seed=first)
         self._reset_seeds()

@@ -26,7 +26,7 @@ except ImportError:
 
 
 class SkrlWalk(Wrapper):
-    """Robots that walk. A robot that is done begins anew in the same step. Options: command, randomise, seconds."""
+    """Robots that walk. A finished robot restarts in the same step. Options: command, randomise, seconds."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class SkrlWalk(Wrapper):
         return self._spaces[1]
 
     def reset(self) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the present observations: robots begin anew by themselves."""
+        """Return the present observations: robots restart by themselves."""
         return self.walk.observation, {}
 
     def step(self, actions: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, dict[str, Tensor]]:

@@ -1,9 +1,9 @@
-"""The interface of a learning task: a robot behind its drive, where an episode begins, what a tick is worth, and how a
-policy is examined; and ``TermTask``, a task that is made of terms, as a TOML file says.
+"""The interface of learning tasks: a robot with its drive, initial poses, rewards and evaluation; and ``TermTask``, a
+task made of terms, as in a TOML file.
 
-Written for one robot in plain NumPy, and compiled for many: a robot is evaluated alike alone and in any batch. A kind
-of tasks is a file with a ``Task`` of its own and a line in ``learn.tasks``; episodes, batches, trainings, kernels,
-commands and benches are the same for all.
+Written for one robot in plain NumPy, and compiled for many: a robot is evaluated identically alone and in any batch. A
+kind of task is a file with a subclass of ``Task`` and a line in ``learn.tasks``; episodes, batches, trainings, kernels,
+commands and benchmarks are common to all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.checks import finite_number
@@ -42,14 +41,15 @@ from footfall.sim.motors import MotorModel
 from footfall.sim.tick import RunState
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, Operand, PyTree, Scalar
+from nptrace.array_types import Bool, Float
 
-HEIGHT, MASS = 0.28601890993604734, 8.912  # of the Mini Cheetah that stands [m], and of all of it [kg]
-_DIGITS = 6  # so that the Mini Cheetah is exactly 1, however its mass is summed
+HEIGHT, MASS = 0.28601890993604734, 8.912  # hip height of the standing Mini Cheetah [m], and its mass [kg]
+_DIGITS = 6  # rounded so that the Mini Cheetah is exactly 1, however its mass is summed
 
 
 @dataclass(frozen=True)
 class Size:
-    """How a robot compares with the Mini Cheetah."""
+    """The size of a robot relative to the Mini Cheetah."""
 
     length: float
     mass: float
@@ -75,18 +75,19 @@ class Size:
         return self.mass * self.speed
 
     def commands(self, ranges: Mapping[str, Range]) -> dict[str, Range]:
-        """Return ranges of forward, sideways [m/s] and turn [rad/s] of a robot of this size."""
+        """Return ranges of forward, sideways [m/s] and turn [rad/s] for a robot of this size."""
         factor = {"forward": self.speed, "sideways": self.speed, "turn": 1.0 / self.time}
         return {key: (factor[key] * low, factor[key] * high) for key, (low, high) in ranges.items()}
 
 
 Parameters = Mapping[str, Scalar]
 NONE: Parameters = {}
-WORST = 10.0  # what any term but a fall costs at most in a second, so that one wild robot does not drown the others
-WILD = 300.0  # length of a velocity that no robot has
-ENGINES = ("footfall", "mujoco")  # in which policies are assessed
-EXAM_DT = 2e-3  # [s], of an exam of what was learned on contact for planning
-ASSESS_SEED, EXAM_SEED = 2_000_000, 3_000_000  # of the robots of an assessment, and of an exam during a training
+# largest cost per second of any term except a fall, so that one unstable robot does not dominate the others
+WORST = 10.0
+WILD = 300.0  # a velocity that no robot has
+ENGINES = ("footfall", "mujoco")  # simulators in which policies are assessed
+EXAM_DT = 2e-3  # [s], step of an exam for a policy trained on the planning contact
+ASSESS_SEED, EXAM_SEED = 2_000_000, 3_000_000  # seeds of the robots of an assessment, and of an exam during a training
 
 Progress = Callable[[str, int, int], None]
 
@@ -95,9 +96,9 @@ Progress = Callable[[str, int, int], None]
 class ActionController(Controller):
     """PD around the action in its memory, which the environment writes between ticks.
 
-    ``last``: the action before it; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
-    which the action before it still acts, which the mean over the tick stands for; ``upright``: as the tick began.
-    ``motors`` carry it out: their delay adds to that one, and together they are a tick at most.
+    ``last``: the previous action; ``gains``: factors of stiffness and damping; ``delay``: the fraction of a tick for
+    which the previous action still acts, represented by the mean over the tick; ``upright``: at the start of the tick.
+    ``motors`` execute it: their delay is added, up to one tick in all.
     """
 
     drive: Drive
@@ -135,30 +136,30 @@ class TickResult:
     """The evaluation of a tick."""
 
     observation: Float[ndarray, "no"]
-    terms: dict[str, Operand]  # of the reward, weighted
+    terms: dict[str, Operand]  # terms of the reward, weighted
     reward: Operand
     fallen: Scalar  # 1 or 0
     velocity: Float[ndarray, "3"]  # forward, sideways [m/s], turn [rad/s], in the heading's axes
-    contact: Float[ndarray, "nf"]  # 1 where a foot is down
-    score: Scalar  # how well the task is done, from 0 to 1, whatever it is worth: for curves
+    contact: Float[ndarray, "nf"]  # 1 for a foot in contact
+    score: Scalar  # score of the task, from 0 to 1, independent of its rewards: for curves
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """How a policy does by code that did not train it."""
+    """The result of evaluating a policy independently of its training."""
 
     ok: bool
     seconds: float
-    numbers: dict[str, Json]  # by their names in ``footfall policy evaluate --json``
+    numbers: dict[str, Json]  # figures by their names in ``footfall policy evaluate --json``
     words: str
 
 
 @dataclass(frozen=True)
 class ExamRuns:
-    """The runs of an exam, each robot on its own."""
+    """The runs of an exam, one entry per robot."""
 
     fallen: Bool[ndarray, "n"]  # at any time
-    x: Float[ndarray, "n"]  # where it is at the end [m], of one that did not fall
+    x: Float[ndarray, "n"]  # final position [m] of a robot that did not fall
     velocity: Float[ndarray, "n 3"]  # mean, in the heading's axes
     command: Float[ndarray, "n 3"]
     score: Float[ndarray, "n"]  # after the last tick
@@ -166,10 +167,10 @@ class ExamRuns:
 
 @dataclass(frozen=True, kw_only=True)
 class Exam:
-    """Robots that show how good a policy is, as a GPU runs them: by the kernels of a training, without noise.
+    """An exam of robots on a GPU that scores a policy, with the kernels of a training, without noise.
 
-    task: whose episodes they run. command: ranges in place of the task's own. first: the first of the task's own draws
-    of every robot, where it is not of chance. score: from 0 to 1, by which the best policy of a training is chosen.
+    task: defines the episodes. command: ranges that replace the task's. first: the first of the task's draws of every
+    robot, if it is not random. score: from 0 to 1, by which the best policy of a training is chosen.
     """
 
     task: Task
@@ -182,36 +183,38 @@ class Exam:
 
 
 class Task(ABC):
-    """A task: a frozen dataclass with the fields below. Four methods make one: ``of``, ``initial_pose``,
-    ``evaluate_tick`` and ``assess``; all others have a meaning for tasks that do not override them."""
+    """A task: a frozen dataclass with the fields below. Four methods are required: ``of``, ``initial_pose``,
+    ``evaluate_tick`` and ``assess``; all others have defaults.
+    """
 
     robot: Robot
     drive: Drive
     weights: Mapping[str, float]
     dt: float  # physics step [s]
-    motors: MotorModel | None = None  # that carry out what the drive asks
-    joints: JointModel | None = None  # effects in the joints, as they were identified with the motors
-    seconds: ClassVar[float]  # that an episode lasts, unless its environment says otherwise
-    # ranges of forward, sideways [m/s] and turn [rad/s], of a robot of the Mini Cheetah's size
+    motors: MotorModel | None = None  # motors that execute the drive's commands
+    joints: JointModel | None = None  # joint effects identified with the motors
+    seconds: ClassVar[float]  # duration of an episode, unless its environment sets it
+    # ranges of forward, sideways [m/s] and turn [rad/s], for a robot of the Mini Cheetah's size
     commands: ClassVar[Mapping[str, tuple[float, float]]]
-    start_draws: ClassVar[int] = 0  # of chance that ``initial_pose`` takes, beside one for every joint
+    start_draws: ClassVar[int] = 0  # random draws of ``initial_pose``, besides one for every joint
     paths: ClassVar[tuple[str, ...]] = ()  # parameters that ``terrain`` draws
-    levels: ClassVar[int] = 1  # of difficulty
-    settings: ClassVar[Mapping[str, Given]] = {}  # of its training, where they are not as usual (``ppo.Settings``)
-    walks: ClassVar[bool] = True  # a policy can be tried by a command to walk on level ground
-    score_meaning: ClassVar[str] = "how well the task is done, from 0 to 1"
-    exam_robots: ClassVar[int] = 0  # of an exam during a training; 0 where nothing that was learned is lost again
-    bench_seconds: ClassVar[float] = 60.0  # [s] that benches train
-    bench_all_robots: ClassVar[bool] = False  # benches train it for every robot, not for the first alone
+    levels: ClassVar[int] = 1  # levels of difficulty
+    # settings of its training that differ from the default (``ppo.Settings``)
+    settings: ClassVar[Mapping[str, Given]] = {}
+    walks: ClassVar[bool] = True  # whether a policy can be tried by a command to walk on level ground
+    score_meaning: ClassVar[str] = "score of the task, from 0 to 1"
+    exam_robots: ClassVar[int] = 0  # robots of an exam during a training; 0 if learned skills are never lost again
+    bench_seconds: ClassVar[float] = 60.0  # [s] that benchmarks train
+    bench_all_robots: ClassVar[bool] = False  # whether benchmarks train it for every robot, or for the first alone
 
     @property
     def world(self) -> dict[str, Given]:
-        """Options of the simulation."""
+        """Return the options of the simulation."""
         return {"dt": self.dt}
 
     @property
     def examined(self) -> Task:
-        """Return the task as its policies are judged."""
+        """Return the task on which its policies are evaluated."""
         return self
 
     def world_with(self, randomisation: Randomisation) -> dict[str, Given]:
@@ -224,32 +227,33 @@ class Task(ABC):
 
     @property
     def effects(self) -> dict[str, Given]:
-        """Further options of it: the effects in its joints."""
+        """Return further options: the joint effects."""
         return {} if self.joints is None else {"joints": self.joints}
 
     @property
     def controller(self) -> ActionController:
-        """Return the controller that turns actions into commands, as the motors carry them out."""
+        """Return the controller that turns actions into commands, as the motors execute them."""
         return ActionController(self.drive, self.motors)
 
     @cached_property
     def size(self) -> Size:
-        """By which the constants of the task scale."""
+        """Return the size by which the constants of the task scale."""
         return Size.of(self.robot)
 
     @property
     def command_ranges(self) -> dict[str, tuple[float, float]]:
-        """Ranges of ``commands`` for this robot."""
+        """Return the ranges of ``commands`` for this robot."""
         return self.size.commands(self.commands)
 
     @classmethod
     @abstractmethod
     def of(cls, robot: Robot, **options: Any) -> Self:
-        """Return the task for a robot, with gains that are known to carry it or that scale with it."""
+        """Return the task for a robot, with gains that support it, tuned or scaled."""
 
     def randomisation(self, option: Given) -> Randomisation:
-        """Return what an environment draws that was given this option: True is as the task has it, ranges by name
-        change some of that."""
+        """Return the randomisation for an environment's option: True is the task's default, ranges by name change
+        some of it.
+        """
         if option is True or isinstance(option, Mapping):
             return self.default_randomisation.changed({} if option is True else option)
         return Randomisation.from_option(option)
@@ -269,14 +273,15 @@ class Task(ABC):
         parameters: Parameters = NONE,
         level: Scalar = 0.0,
     ) -> Float[ndarray, "nq"]:
-        """Return where an episode begins, from where a simulation does and from uniform draws; parameters as in
-        ``evaluate_tick``."""
+        """Return the initial pose of an episode, from that of a simulation and uniform draws; parameters as in
+        ``evaluate_tick``.
+        """
 
     @abstractmethod
     def evaluate_tick(self, state: RunState, command: Command, parameters: Parameters = NONE) -> TickResult:
         """Evaluate a robot after a tick in which it followed a command with the action in its memory.
 
-        parameters: those that differ between robots, the ground's among them.
+        parameters: those that differ between robots, including the ground's.
         """
 
     # -- how good a policy is ----------------------------------------------------------------------------------------
@@ -291,18 +296,18 @@ class Task(ABC):
         seed: int = ASSESS_SEED,
         progress: Progress | None = None,
     ) -> Assessment:
-        """Evaluate a policy by robots that differ, of seeds that no training uses, in footfall or in MuJoCo.
+        """Evaluate a policy on different robots, from seeds that no training uses, in footfall or in MuJoCo.
 
         Args:
-            policy: acts without noise.
-            engine: one of ``ENGINES``.
-            robots: how many.
-            seconds: how long; as the task has it unless given.
-            seed: of the first robot.
-            progress: called with (what, done, of).
+            policy: The policy, which acts without noise.
+            engine: One of ``ENGINES``.
+            robots: Number of robots.
+            seconds: Duration [s]; the task's unless given.
+            seed: Seed of the first robot.
+            progress: Called with (what, done, of).
 
         Returns:
-            Whether it is good enough, numbers by name, and a sentence.
+            Whether it passes, figures by name, and a sentence.
         """
 
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
@@ -310,16 +315,16 @@ class Task(ABC):
         return self.assess(policy, robots=robots).numbers
 
     def exam(self) -> Callable[[Policy], float] | None:
-        """Return what scores a policy during a training, on the processor; None where no exam is needed."""
+        """Return a function that scores a policy during a training, on the processor; None if no exam is needed."""
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return the evaluation of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
+        """Return the exam of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------
     def assign_level(self, level: Scalar, chance: ndarray) -> Scalar:
-        """Return the difficulty level at which an episode begins."""
+        """Return the difficulty level at which an episode starts."""
         return level
 
     def terrain(self, level: Scalar, chance: ndarray) -> dict[str, Scalar]:
@@ -329,7 +334,8 @@ class Task(ABC):
     def next_level(self, level: Scalar, travelled: Scalar, commanded: Scalar, fallen: Scalar, score: Scalar) -> Scalar:
         """Return the level of the next episode.
 
-        The one before went ``travelled`` of the distance ``commanded`` [m], and ended with a score.
+        In the previous episode, the robot covered ``travelled`` of the distance ``commanded`` [m], and ended with a
+        score.
         """
         return level
 
@@ -341,18 +347,18 @@ class Task(ABC):
         return self.drive.observe(robot, state.tick / self.drive.rate, sensed, command, state.memory["action"], heights)
 
     def scan_heights(self, q: Float[ndarray, "nq"], parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
-        """Return heights of the ground where the drive has its scan; level ground unless the task has another."""
+        """Return heights of the ground at the points of the drive's scan; level ground unless the task has another."""
         return relative_heights(self.robot, q, np.zeros(len(self.drive.scan))) if self.drive.scan else ()
 
     @property
     def privileged_count(self) -> int:
-        """How many numbers ``privileged`` gives."""
+        """Return the number of values that ``privileged`` returns."""
         return 0
 
     def privileged(self, state: RunState, command: Command, parameters: Parameters) -> Float[ndarray, "k"] | tuple[()]:
-        """Return what the critic of a training is given beside what a policy sees (Pinto et al. 2018): nothing here.
+        """Return the critic's inputs besides the policy's observations (Pinto et al. 2018); by default none.
 
-        A policy never sees it, so that it may be what no robot knows.
+        A policy never sees them, so they need not be measurable.
         """
         return ()
 
@@ -367,19 +373,19 @@ class Task(ABC):
 
     @property
     def bounds(self) -> Float[ndarray, "no"]:
-        """The most of each number of an observation, with what was seen before it."""
+        """Return the bounds of each number of an observation, including its history."""
         return np.tile(self.frame_bounds, self.drive.history)
 
     @property
     def delayed(self) -> Bool[ndarray, "no"]:
-        """Which numbers of what is seen at one time are measured: they come with the latency of the sensors."""
+        """Return which numbers of an observation are measured: they have the latency of the sensors."""
         known = np.zeros(len(self.frame_bounds), dtype=bool)
         for part in {"command", "action", "clock"} & set(self.drive.terms(self.robot)):
             known[self.drive.term_slice(self.robot, part)] = True
         return ~known
 
     def place(self, part: str) -> slice:
-        """Return where a part of the drive lies in an observation, as it is now."""
+        """Return the indices of a drive's term in the present observation."""
         at, before = self.drive.term_slice(self.robot, part), (self.drive.history - 1) * len(self.frame_bounds)
         return slice(before + at.start, before + at.stop)
 
@@ -420,10 +426,10 @@ def check_stands(robot: Robot, doing: str) -> None:
 
 
 def yielding(robot: Robot) -> Compliant:
-    """Return contact for links that hit the ground fast in single precision: the weight presses it in by 1 mm.
+    """Return contact for links that hit the ground fast in single precision: the weight depresses it by 1 mm.
 
-    A link that lands at several metres a second is millimetres deep after a step. The default model is then millions of
-    newtons strong, and what it does to the lightest link is lost to rounding: one robot in 20 000 ticks flew off.
+    A link that lands at several metres a second is millimetres deep after a step. The default model then gives millions
+    of newtons, and their effect on the lightest link is lost in rounding: one robot in 20 000 ticks flew off.
     """
     stiffness = robot.mass * -GRAVITY[2] / 1e-3
     damping = 0.01 * stiffness
@@ -437,26 +443,26 @@ def yielding(robot: Robot) -> Compliant:
 
 
 def planning(robot: Robot) -> Planning:
-    """Return contact for planning, as stiff for the robot as ``Planning()`` is for the Mini Cheetah."""
+    """Return contact for planning, scaled to the robot as ``Planning()`` is to the Mini Cheetah."""
     usual, factor = Planning(), Size.of(robot).mass
     return Planning(stiffness=factor * usual.stiffness, damping=factor * usual.damping)
 
 
 def contact_named(name: str, robot: Robot) -> ContactModel | None:
-    """Return the contact of ``task_spec.CONTACTS``; None for the default of simulations."""
+    """Return the contact by its name in ``task_spec.CONTACTS``; None for the default of simulations."""
     if name not in CONTACTS:
         raise unknown("contact of a task", name, CONTACTS)
     return {"yielding": yielding, "planning": planning}[name](robot) if name != "default" else None
 
 
-# Where a policy sees the ground [m], heading's axes: an edge across the way is seen twice as finely by rows that are
-# off by half their pitch.
+# Points at which a policy sees the ground [m], heading's axes: rows offset by half their pitch resolve a transverse
+# edge twice as finely.
 _ROW = tuple(round(-0.36 + 0.06 * k, 2) for k in range(17))
 SCAN = tuple((x, 0.12) for x in _ROW) + tuple((round(x + 0.03, 2), -0.12) for x in _ROW)
 
 
 def drive_from(robot: Robot, spec: TaskSpec) -> Drive:
-    """Return the drive of a robot that a task describes; gains are the robot's own unless it gives them."""
+    """Return the drive of a robot from a task's description; gains are the robot's unless given there."""
     given, gains = dict(spec.drive), tuned.for_robot(robot, "trot")
     time = Size.of(robot).time if spec.scale and given.pop("scale_period", True) else 1.0
     given.pop("scale_period", None)
@@ -476,9 +482,9 @@ def drive_from(robot: Robot, spec: TaskSpec) -> Drive:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TermTask(Task):
-    """A task that is made of terms: rewards, terminations and observations by name, as ``spec`` says.
+    """A task made of terms: rewards, terminations and observations by name, as in ``spec``.
 
-    weights: in place of some of those of ``spec``. touching: parts that collide beside the feet. contact: a contact
+    weights: replace some of those of ``spec``. touching: parts that collide besides the feet. contact: a contact
     model, or the name of one in ``task_spec.CONTACTS``; that of ``spec`` unless given. spec: a task that was read from
     a file (``task_spec``); the shipped one of this kind unless given.
     """
@@ -493,7 +499,7 @@ class TermTask(Task):
     joints: JointModel | None = None
     spec: TaskSpec | None = None
     kind: ClassVar[str] = "walk"  # the shipped task
-    exam_contact: ClassVar[str] = "default"  # on which policies are judged that learned on ``planning``
+    exam_contact: ClassVar[str] = "default"  # contact with which policies trained on ``planning`` are evaluated
     doing: ClassVar[str] = "walking"  # for messages
 
     def __post_init__(self) -> None:
@@ -505,7 +511,7 @@ class TermTask(Task):
 
     @property
     def table(self) -> TaskSpec:
-        """What the task is made of."""
+        """Return the description of the task."""
         return shipped(self.kind) if self.spec is None else self.spec
 
     @property
@@ -518,7 +524,7 @@ class TermTask(Task):
 
     @property
     def score_meaning(self) -> str:  # type: ignore[override]
-        """What ``score`` is, in words."""
+        """Return the meaning of ``score`` as text."""
         table = self.table
         if self.levels > 1:
             return f"mean level of difficulty reached, as a fraction of {self.levels}"
@@ -552,7 +558,9 @@ class TermTask(Task):
 
     @property
     def examined(self) -> Self:
-        """The task as its policies are judged: never on contact for planning, and in the steps that its exam takes."""
+        """Return the task on which its policies are evaluated: never on the planning contact, and with the steps of
+        its exam.
+        """
         contact = self.table.contact if self.contact is None else self.contact
         if contact != "planning" and not isinstance(contact, Planning):
             return self
@@ -560,7 +568,7 @@ class TermTask(Task):
 
     @classmethod
     def of(cls, robot: Robot, *, spec: TaskSpec | None = None, **options: Any) -> Self:
-        """Return the task with gains that are known to carry the robot, or that scale with it."""
+        """Return the task with gains that support the robot, tuned or scaled."""
         check_stands(robot, cls.doing)
         if spec is not None:
             options = {"spec": spec, "touching": spec.collisions, **options}
@@ -589,7 +597,7 @@ class TermTask(Task):
 
     # -- terms ---------------------------------------------------------------------------------------------------------
     def goes_on(self, tick: Tick) -> Scalar:
-        """Return whether an episode goes on; numbers that no robot has end it always."""
+        """Return whether an episode continues; numbers that are not finite always end it."""
         fine: Scalar = tick.v @ tick.v < WILD**2
         for term in reversed(self.table.terminations):
             fine = term.value(TERMINATIONS, tick) & fine
@@ -611,7 +619,7 @@ class TermTask(Task):
         )
 
     def _weighted(self, key: str, value: Scalar) -> Scalar:
-        """Return the term of a reward for a tick: at worst ``WORST`` a second, one that is bounded as it is."""
+        """Return the reward of a term for a tick: at worst ``WORST`` per second, except for bounded terms."""
         weight, rate = self.weights[key], self.drive.rate
         if self.table.rewards[key].name in BOUNDED:
             return weight * value / rate
@@ -627,7 +635,7 @@ class TermTask(Task):
         return len(self.privileged(tick.state, tick.command, tick.parameters))
 
     def _standing(self) -> Tick:
-        """Return a robot that stands at the start of an episode, to try terms on."""
+        """Return a standing robot at the start of an episode, to try terms on."""
         robot, chance = self.robot, np.full(self.start_draws, 0.5)
         q, v = robot.state("stand")
         trunk = f"{robot.trunk}.mass"
@@ -646,7 +654,7 @@ class TermTask(Task):
         return Tick(self, state, Command(), parameters)
 
     def _check_terms(self) -> None:
-        """Try every term on a robot that stands: what it raises is raised here, not in a trace."""
+        """Try every term on a standing robot, so that its errors are raised here, not in a trace."""
         table, tick = self.table, self._standing()
         where = f"the task '{table.name}'"
         for key, term in table.rewards.items():
@@ -675,7 +683,9 @@ def _shown(value: PyTree) -> str:
 
 
 def tried(what: str, function: Callable[..., PyTree], *arguments: PyTree) -> PyTree:
-    """Return what a user's function gives for a robot that stands; one that raises does so here, not in a trace."""
+    """Return the result of a user's function for a standing robot, so that its errors are raised here, not in a
+    trace.
+    """
     try:
         return function(*arguments)
     except Exception as error:

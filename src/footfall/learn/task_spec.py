@@ -1,7 +1,7 @@
-"""What a task is made of, as a TOML file says it: terms with weights and parameters, ranges, terrain, start, drive.
+"""The description of a task in a TOML file: terms with weights and parameters, ranges, terrain, start, drive.
 
-The tasks that come with footfall are the files in ``task_files``; a user copies one and changes it. ``task_spec`` reads
-and checks a file; ``task.TermTask`` is the task of a robot that is made from it.
+The tasks that come with footfall are the files in ``task_files``, to be copied and changed. ``task_spec`` reads and
+checks a file; ``task.TermTask`` creates the task of a robot from it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ COMMANDS = ("forward", "sideways", "turn")
 PLANE, COURSE, STAND, ANY_POSE = "plane", "course", "stand", "any_pose"
 STARTS = (STAND, ANY_POSE)
 CONTACTS = ("default", "yielding", "planning")
-CONTACT_DT = {"default": 2e-3, "yielding": 2e-3, "planning": 5e-3}  # [s], physics steps that suit them
-# an impulse for each kilogram of the robot [m/s], a load as a fraction of its mass, a force as one of its weight
+CONTACT_DT = {"default": 2e-3, "yielding": 2e-3, "planning": 5e-3}  # [s], physics steps for each contact model
+# per kilogram of the robot [m/s] for an impulse, as a fraction of its mass for a load, of its weight for a force
 PER_MASS = {"push_per_mass": "push", "payload_per_mass": "payload", "force_per_weight": "force"}
 _MAX_BYTES = 1 << 20
 _DRIVE = ("rate", "reach", "history", "gait", "period", "scale_period", "duty", "kp", "kd", "scan")
@@ -42,29 +42,29 @@ _SECTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSpec:
-    """A task as its file says it, checked, for any robot.
+    """A checked task description, for any robot.
 
-    scale: whether lengths, speeds, times and impulses are of a robot of the Mini Cheetah's size, and scale with the
-    robot; else they are as written. score: the term that curves and exams show as ``score``, between 0 and 1.
+    scale: whether lengths, speeds, times and impulses are given for a robot of the Mini Cheetah's size, and scale with
+    the robot; otherwise they are absolute. score: the term that curves and exams show as ``score``, between 0 and 1.
     """
 
     name: str
     scale: bool = True
-    seconds: float = 20.0  # of an episode
+    seconds: float = 20.0  # duration of an episode
     score: str = "gait_timing"
     dt: float = 2e-3  # physics step [s]
-    collisions: str = ""  # parts that touch the ground beside the feet
+    collisions: str = ""  # parts that touch the ground besides the feet
     contact: str = "default"
     drive: Mapping[str, Given] = field(default_factory=dict)
     terrain: str = PLANE
     own_terrain: Callable[..., Given] | None = None
     start: str = STAND
-    any_pose: float = 0.5  # fraction of the episodes that begin in any pose, of that start
+    any_pose: float = 0.5  # fraction of the episodes that start in any pose, for that start
     commands: Mapping[str, Range] = field(default_factory=dict)
     draw: str = ""
     own_draw: Callable[..., Given] | None = None  # commands from three uniform draws
-    policy: tuple[str, ...] = ()  # observations; the usual ones where it is empty
-    critic: tuple[Term, ...] = ()  # what the critic is given beside them
+    policy: tuple[str, ...] = ()  # observations; the default ones if empty
+    critic: tuple[Term, ...] = ()  # the critic's inputs besides them
     rewards: Mapping[str, Term] = field(default_factory=dict)
     terminations: tuple[Term, ...] = ()
     randomise: Mapping[str, Given] = field(default_factory=dict)
@@ -76,8 +76,7 @@ class TaskSpec:
 
     @property
     def kind(self) -> str:
-        """The task that comes with footfall with this start, terrain and observations: it says how policies are
-        evaluated."""
+        """Return the built-in task with this start, terrain and observations: it defines how policies are evaluated."""
         if self.start == ANY_POSE:
             return "recover"
         if self.terrain == COURSE:
@@ -104,7 +103,7 @@ def example(name: str) -> str:
 
 
 def read_toml(path: str | Path) -> dict[str, Given]:
-    """Return what a TOML file says, or refuse it in one sentence."""
+    """Return the content of a TOML file, or raise in one sentence."""
     path = Path(path)
     try:
         with path.open("rb") as file:
@@ -120,7 +119,7 @@ def read_toml(path: str | Path) -> dict[str, Given]:
 
 
 def code_names(words: Mapping[str, Given]) -> tuple[str, ...]:
-    """Return the names ``module:name`` of a user's own terms in a file, each once; nothing is imported."""
+    """Return the names ``module:name`` of user-defined terms in a file, each once; nothing is imported."""
     found: dict[str, None] = {}
 
     def look(name: Given) -> None:
@@ -142,15 +141,15 @@ def code_names(words: Mapping[str, Given]) -> tuple[str, ...]:
 
 
 def task_spec(path: str | Path, *, allow_code: bool = False) -> TaskSpec:
-    """Return the task that a TOML file describes, or refuse it in one sentence that names the line's key.
+    """Return the task that a TOML file describes, or raise in one sentence that names the key.
 
-    allow_code: terms ``module:name`` of the user's own are imported; modules beside the file are found.
+    allow_code: terms ``module:name`` are imported; modules beside the file are found.
     """
     return _Reader(Path(path), read_toml(path), allow_code).spec()
 
 
 class _Reader:
-    """Reads one file; ``where`` is its name in messages."""
+    """Read one file; ``where`` is its name in messages."""
 
     def __init__(self, path: Path, words: dict[str, Given], allow_code: bool) -> None:
         self.path, self.words, self.allow_code, self.where = path, words, allow_code, f"the task {path.name}"
@@ -248,7 +247,7 @@ class _Reader:
     def term(
         self, key: str, entry: Mapping[str, Given], table: Mapping[str, Function], what: str, weight: float = 0.0
     ) -> Term:
-        """Return a term: its function is named by ``term``, or by its key."""
+        """Return a term: its function is given by ``term``, or by its key."""
         name = entry.get("term", key)
         given = {k: value for k, value in entry.items() if k != "term"}
         described = f"the {what} '{key}' of {self.where}"
@@ -256,7 +255,7 @@ class _Reader:
             raise InputError(f"term of {described} must be a name, got {name!r}")
         own = self.code(name, described) if names_code(name) else None
         if own is None and name not in table:
-            raise unknown(f"term of {described}", name, table, "choose a module:name of your own, or one of")
+            raise unknown(f"term of {described}", name, table, "choose your own module:name, or one of")
         function = own or table[name]
         return Term(name, checked_parameters(function, given, described), weight, own)
 
@@ -320,7 +319,7 @@ class _Reader:
         return tuple((float(x), float(y)) for x, y in pairs)
 
     def terrain(self, name: str) -> Callable[..., Given] | None:
-        """Check the name of a ground; return a user's own."""
+        """Check the name of a ground; return a user-defined one."""
         if names_code(name):
             return self.code(name, "type of the terrain")
         if name not in (PLANE, COURSE):
@@ -347,7 +346,7 @@ class _Reader:
                 checked[key] = finite_number(value, what)
         for key, plain in PER_MASS.items():
             if key in checked and plain in checked:
-                raise InputError(f"[randomise] in {self.where} has both {plain} and {key}: leave one out")
+                raise InputError(f"[randomise] in {self.where} has both {plain} and {key}: remove one")
         return checked
 
     def training(self) -> dict[str, Given]:
@@ -390,7 +389,9 @@ class _Reader:
 
 
 def default_randomisation(spec: TaskSpec, mass: float, impulse: float, length: float) -> Randomisation:
-    """Return the ranges of a robot with a mass [kg], whose pushes scale by ``impulse`` and whose lengths by another."""
+    """Return the ranges for a robot with a mass [kg], whose pushes scale by ``impulse`` and whose lengths by another
+    factor.
+    """
     given = dict(spec.randomise)
     for key, plain in PER_MASS.items():
         if key in given:

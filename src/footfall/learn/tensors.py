@@ -1,7 +1,7 @@
-"""``footfall/Walk-v0`` for learners that think in PyTorch: n robots whose observations and rewards are tensors.
+"""``footfall/Walk-v0`` for learners in PyTorch: n robots whose observations and rewards are tensors.
 
-On a GPU nothing leaves it; on the processor tensors share the memory of NumPy arrays. ``rsl_rl_env`` and
-``skrl_env`` dress this for those packages.
+On a GPU nothing leaves it; on the processor tensors share the memory of NumPy arrays. ``rsl_rl_env`` and ``skrl_env``
+adapt this to those packages.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ DEVICES = ("cpu", "cuda")
 
 @dataclass(frozen=True)
 class TensorStep:
-    """Tensors of one tick, a row a robot; one that was done begins anew, with its new observation."""
+    """Tensors of one tick, one row per robot; a finished robot restarts, with its new observation."""
 
     observation: Tensor
     reward: Tensor
-    terminated: Tensor  # fell
-    truncated: Tensor  # out of time
+    terminated: Tensor  # whether it fell
+    truncated: Tensor  # whether the time limit was reached
     final: Tensor  # the observation that ended the tick
 
 
 class TensorWalk(Protocol):
-    """The environment in tensors, whatever the device."""
+    """The environment in tensors, on any device."""
 
     device: str
     task: WalkTask
@@ -48,10 +48,10 @@ class TensorWalk(Protocol):
 
     @property
     def age(self) -> Tensor:
-        """Ticks of the present episodes, as whole numbers."""
+        """Return the ticks of the present episodes, as integers."""
 
     def set_age(self, age: Tensor) -> None:
-        """Let the present episodes be of some age."""
+        """Set the ages of the present episodes."""
 
     def reset(self, seed: int) -> Tensor: ...
 
@@ -59,7 +59,7 @@ class TensorWalk(Protocol):
 
 
 def torch_library() -> ModuleType:
-    """Return PyTorch; a missing one is refused with how to get it."""
+    """Return PyTorch; raise with how to install it if it is missing."""
     try:
         import torch
     except ImportError:
@@ -76,7 +76,7 @@ def tensor_walk(
     seed: int = 0,
     **options: Any,
 ) -> TensorWalk:
-    """Make robots of the walking task on a device. Options: command, randomise, seconds, as for ``WalkVectorEnv``."""
+    """Create robots of the walking task on a device. Options: command, randomise, seconds, as for ``WalkVectorEnv``."""
     kind = str(device).split(":")[0]
     if kind not in DEVICES:
         raise InputError(f"the walking task runs on cpu or cuda, not on {device!r}")
@@ -87,7 +87,7 @@ def tensor_walk(
 
 
 class CpuWalk:
-    """On SIMD lanes and threads of the processor."""
+    """The environment on SIMD lanes and threads of the processor."""
 
     device = "cpu"
 
@@ -127,7 +127,7 @@ class CpuWalk:
 
 
 class CudaWalk:
-    """On one GPU: physics, evaluation and new episodes in two kernels a tick, read by PyTorch where they lie."""
+    """The environment on one GPU: physics, evaluation and new episodes in two kernels per tick, shared with PyTorch."""
 
     device = "cuda"
 

@@ -1,12 +1,12 @@
-"""The terms that tasks are made of: rewards, terminations, and what a critic is given, each a plain NumPy function.
+"""The terms of tasks: rewards, terminations, and a critic's inputs, each a plain NumPy function.
 
 A task names terms, with a weight and parameters, in a TOML file (``task_file``); the tasks that come with footfall are
 such files too. A term is a function of a ``Tick``: a robot after a tick, with its command, action and forces. It is
-written for one robot and traced with the rest of the episode, for SIMD lanes and GPUs. A term of a user's own is such a
-function in a module of theirs, ``module:name``.
+written for one robot and traced with the rest of the episode, for SIMD lanes and GPUs. A user-defined term is such a
+function in the user's module, ``module:name``.
 
-Rewards are what a second of something is worth, before their weight. Lengths, speeds and times are of a robot of the
-Mini Cheetah's size where the task scales (``task.Size``).
+Rewards are per second, before their weight. Lengths, speeds and times are for a robot of the Mini Cheetah's size if the
+task scales (``task.Size``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -33,21 +32,23 @@ from footfall.sim.tick import RunState
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.learn.task import Parameters, Size, TermTask
 
-UP_LEAN, UP_HEIGHT = 25.0, 0.75  # a robot is up that leans less [deg], is higher [of its stand], and is on feet alone
-_BESIDE, _VOID = 0.03, 0.08  # [m]: a foot with such a drop so near stands on an edge
-_SLOW = 0.1  # [m/s] of a Mini Cheetah: under which a command is no measure of the way
-_FASTEST = 10.0  # velocity that a critic is given [m/s]
-_STRONGEST = 5.0  # force that a critic is given [weights of the robot]
+# a robot is up if it leans less [deg], is higher [fraction of its stand], and only its feet touch
+UP_LEAN, UP_HEIGHT = 25.0, 0.75
+_BESIDE, _VOID = 0.03, 0.08  # [m]: a foot with such a drop this close stands on an edge
+_SLOW = 0.1  # [m/s] for a Mini Cheetah: smaller commands do not define a distance
+_FASTEST = 10.0  # unit of a critic's velocities [m/s]
+_STRONGEST = 5.0  # unit of a critic's forces [weights of the robot]
 _COURSE = ("friction", "slope", "rise", "bumps", "gap", "tread")
 
 
 @dataclass(frozen=True, eq=False)
 class Tick:
-    """A robot after a tick of the policy, as terms read it. What no term reads is not computed.
+    """A robot after a tick of the policy, as read by terms. Unused quantities are not computed.
 
     parameters: those that differ between robots, by path, such as ``ground.friction``.
     """
@@ -67,12 +68,12 @@ class Tick:
 
     @property
     def size(self) -> Size:
-        """How the robot compares with the Mini Cheetah."""
+        """Return the size of the robot relative to the Mini Cheetah."""
         return self.task.size
 
     @property
     def t(self) -> float:
-        """Time of the policy's clock [s]."""
+        """Return the time of the policy's clock [s]."""
         return self.state.tick / self.drive.rate
 
     @property
@@ -85,12 +86,12 @@ class Tick:
 
     @property
     def joints(self) -> Float[ndarray, "nj"]:
-        """Joint positions [rad]."""
+        """Return the joint positions [rad]."""
         return self.state.q[self.robot.nq - self.robot.nj :]
 
     @property
     def rates(self) -> Float[ndarray, "nj"]:
-        """Joint rates [rad/s]."""
+        """Return the joint rates [rad/s]."""
         return self.state.v[self.robot.nv - self.robot.nj :]
 
     @property
@@ -103,12 +104,12 @@ class Tick:
 
     @property
     def forces(self) -> Float[ndarray, "nf 3"]:
-        """Forces of the ground on the feet, world axes [N]."""
+        """Return the ground's forces on the feet, world axes [N]."""
         return self.state.forces[: self.robot.nf]
 
     @property
     def link_force(self) -> Scalar:
-        """Vertical force of the ground on all that is no foot [N]."""
+        """Return the vertical force of the ground on all links other than feet [N]."""
         return np.sum(self.state.forces[:, 2][self.robot.nf :])
 
     @cached_property
@@ -117,27 +118,27 @@ class Tick:
 
     @cached_property
     def velocity(self) -> Float[ndarray, "3"]:
-        """Forward and sideways speed [m/s] and turn rate [rad/s], in level axes along the trunk's heading."""
+        """Return forward and sideways speed [m/s] and turn rate [rad/s], in level axes along the trunk's heading."""
         return heading_velocity(self.R_WB, self.state.v)
 
     @cached_property
     def height(self) -> Scalar:
-        """Height of the trunk's origin over the ground [m]."""
+        """Return the height of the trunk's origin over the ground [m]."""
         return self.task.trunk_height(self.state.q, self.parameters)
 
     @cached_property
     def contact(self) -> Float[ndarray, "nf"]:
-        """1 where a foot is down."""
+        """Return 1 for each foot in contact."""
         return np.where(self.forces[:, 2] > 1.0, 1.0, 0.0)
 
     @cached_property
     def foot_heights(self) -> Float[ndarray, "nf"]:
-        """Heights of the feet's lowest points over the ground [m]."""
+        """Return the heights of the feet's lowest points over the ground [m]."""
         return self.task.foot_heights(self.state.q, self.parameters)
 
     @cached_property
     def motor(self) -> Float[ndarray, "nj"]:
-        """Torques of ideal motors at the end of the tick [N m]."""
+        """Return torques of ideal motors at the end of the tick [N m]."""
         command = self.drive.command(self.robot, self.action, self.state.memory["gains"])
         return joint_forces(self.robot, JointModel(), self.joints, self.rates, command, 0.0).motor
 
@@ -223,7 +224,7 @@ def joint_speed(tick: Tick) -> Scalar:
 
 
 def power(tick: Tick) -> Scalar:
-    """Mechanical power of the motors [W]; what is given back does not count."""
+    """Mechanical power of the motors [W]; regenerated power does not count."""
     return np.sum(np.maximum(tick.motor * tick.rates, 0.0)) / tick.size.power
 
 
@@ -234,7 +235,7 @@ def torque(tick: Tick) -> Scalar:
 
 
 def foot_slip(tick: Tick) -> Scalar:
-    """Squared horizontal speed of the feet that are down, summed over the feet [m²/s²]."""
+    """Squared horizontal speed of the feet in contact, summed over the feet [m²/s²]."""
     u = foot_velocities(tick.robot, tick.q, tick.v)[:, 3:5]
     return np.sum(tick.contact * np.sum(u * u, axis=1)) / tick.size.length
 
@@ -275,24 +276,24 @@ def uprightness(tick: Tick) -> Scalar:
 
 
 def righting(tick: Tick) -> Scalar:
-    """Speed on the way from lying on the back to upright, there and back [1/s]: pays at once, and nothing in all."""
+    """Rate of change of the uprightness [1/s]: rewarded at once, and zero in sum over a cycle."""
     return 0.5 * tick.drive.rate * (tick.R_WB[2, 2] - tick.state.memory["upright"])
 
 
 def at_height(tick: Tick, error: float = 0.3) -> Scalar:
-    """1 / (1 + e²) in as far as it is upright, e the relative error of the trunk's height divided by ``error``."""
+    """1 / (1 + e²) times the uprightness, e the relative error of the trunk's height divided by ``error``."""
     height = (tick.height / tick.stand_height - 1.0) / error
     return _upright(tick) / (1.0 + height * height)
 
 
 def at_posture(tick: Tick, error: float = 0.5) -> Scalar:
-    """1 / (1 + e²) in as far as it is upright, e the mean joint offset from standing divided by ``error`` [rad]."""
+    """1 / (1 + e²) times the uprightness, e the mean joint offset from standing divided by ``error`` [rad]."""
     off = tick.joints - tick.stand_joints
     return _upright(tick) / (1.0 + np.sum(off * off) / (tick.robot.nj * error**2))
 
 
 def feet_down(tick: Tick) -> Scalar:
-    """Fraction of the feet that are down, in as far as it is upright."""
+    """Fraction of the feet in contact, times the uprightness."""
     return _upright(tick) * np.sum(tick.contact) / tick.robot.nf
 
 
@@ -302,13 +303,13 @@ def link_load(tick: Tick) -> Scalar:
 
 
 def restlessness(tick: Tick) -> Scalar:
-    """Squared angular velocity of the trunk in as far as it is upright [rad²/s²]."""
+    """Squared angular velocity of the trunk, times the uprightness [rad²/s²]."""
     v = tick.v
     return _upright(tick) * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
 
 
 def standing_up(tick: Tick) -> Scalar:
-    """1 where the robot is up: leans less than 25 degrees, is higher than 0.75 of its stand, and is on feet alone."""
+    """1 if the robot is up: leans less than 25 degrees, is higher than 0.75 of its stand, and only its feet touch."""
     others = tick.link_force / (tick.robot.mass * STANDARD)
     high = (tick.R_WB[2, 2] > np.cos(np.radians(UP_LEAN))) & (tick.height > UP_HEIGHT * tick.stand_height)
     return np.where(high & (others < 0.01), 1.0, 0.0)
@@ -348,7 +349,7 @@ def foot_pushes(tick: Tick) -> Float[ndarray, "nf"]:
 
 
 def foot_contacts(tick: Tick) -> Float[ndarray, "nf"]:
-    """1 where a foot is down."""
+    """1 for each foot in contact."""
     return tick.contact
 
 
@@ -405,15 +406,15 @@ CRITIC: Mapping[str, Function] = _table(
     ground_heights, base_velocity, foot_pushes, foot_contacts, foot_heights, link_forces, course, friction, trunk_mass,
     action_delay, gain_factors,
 )  # fmt: skip
-BOUNDED = ("fallen", "progress")  # rewards that are never cut: between -1 and 1, and the one of a fall
-ON_COURSES = ("feet_on_edge", "course")  # terms that need a terrain of courses
+BOUNDED = ("fallen", "progress")  # rewards that are never clipped: those between -1 and 1, and that of a fall
+ON_COURSES = ("feet_on_edge", "course")  # terms that require courses as terrain
 
 
 @dataclass(frozen=True)
 class Term:
-    """One term of a task: a function by its name in a table, or a user's own, with its parameters.
+    """One term of a task: a function by its name in a table, or a user-defined one, with its parameters.
 
-    own: the function where the name is a user's ``module:name``. weight: of a reward.
+    own: the function, for a user-defined ``module:name``. weight: weight of a reward.
     """
 
     name: str
@@ -422,12 +423,12 @@ class Term:
     own: Function | None = None
 
     def value(self, table: Mapping[str, Function], tick: Tick) -> Operand:
-        """Return what the term is after a tick."""
+        """Return the value of the term after a tick."""
         return (self.own or table[self.name])(tick, **self.parameters)
 
 
 def checked_parameters(function: Function, given: Mapping[str, Given], what: str) -> dict[str, float]:
-    """Return the parameters of a term, or refuse those that its function does not take and what is not a number."""
+    """Return the parameters of a term; raise for unknown ones and for values that are not numbers."""
     known = list(inspect.signature(function).parameters)[1:]
     for key, value in given.items():
         if key not in known:

@@ -1,8 +1,8 @@
 """Train a policy into a file (``footfall train``), on the processor or on a GPU: curve, checkpoints, the best policy.
 
-What was learned late may have cost what was learned early. So now and then a policy takes an exam, by robots of seeds
-that neither a training nor an evaluation uses, on the processor: not by the code that trains on a GPU. The best one is
-what a training ends with, however long it goes on.
+A policy may forget what it learned earlier. So from time to time it takes an exam on the processor, independent of the
+code that trains on a GPU, with robots from seeds that neither a training nor an evaluation uses. A training returns the
+best policy, however long it runs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EXAM_EVERY = 250  # iterations
 
 @dataclass
 class BestPolicy:
-    """The best policy so far, and how all did: (iteration, score)."""
+    """The best policy so far, and all scores: (iteration, score)."""
 
     exam: Callable[[Policy], float]
     policy: Policy | None = None
@@ -65,7 +65,7 @@ class BestPolicy:
         return max((score for _, score in self.scores), default=-np.inf)
 
     def examine(self, policy: Policy, iteration: int) -> None:
-        """Let a policy take the exam; of two that do as well the later one is kept, which was trained for longer."""
+        """Examine a policy; between two of equal score the later, which was trained for longer, is kept."""
         if any(at == iteration for at, _ in self.scores):
             return
         score, before = self.exam(policy), self.score
@@ -82,7 +82,7 @@ class BestPolicy:
         return {"kept_mean": self.policy.mean, "kept_spread": self.policy.spread, **layers}
 
     def restore(self, numbers: dict[str, ndarray], scores: list[Json], like: Policy) -> None:
-        """Go on from such arrays; ``like``: any policy of the training."""
+        """Restore from such arrays; ``like``: any policy of the training."""
         before = [(int(at), float(score)) for at, score in scores]
         best = None
         if "kept_mean" in numbers:
@@ -94,17 +94,19 @@ class BestPolicy:
         self.scores, self.policy = before, best if best is not None else self.policy
 
 
-FORMAT = 1  # of a checkpoint
+FORMAT = 1  # version of a checkpoint
 COLUMNS = ("iteration", "samples", "seconds", "reward", "forward_error", "turn_error", "falls", "score", "noise")
-_MOST_WORDS = 1 << 26  # bytes of a checkpoint beside the numbers of its training: its curve, and the best policy
-_MOST_AMOUNT = 2.0**52  # of iterations, samples, seconds: more cannot be counted
+_MOST_WORDS = 1 << 26  # size of a checkpoint beyond the numbers of its training: its curve, and the best policy
+_MOST_AMOUNT = 2.0**52  # largest iterations, samples, seconds
 
 
 class Training(ABC):
-    """The interface of trainings: ``iterate`` until content, then ``policy``. ``curve``: a row for every evaluation."""
+    """The interface of trainings: call ``iterate`` as needed, then ``policy``. ``curve``: a row for every
+    evaluation.
+    """
 
     device: str
-    default_settings = Settings()  # of a training on this device
+    default_settings = Settings()  # default settings of a training on this device
 
     def __init__(self, task: Task, robots: int, seed: int, settings: Settings | None, randomise: Given = True) -> None:
         if int(seed) != seed or seed < 0:
@@ -114,7 +116,7 @@ class Training(ABC):
         self.randomisation = task.randomisation(randomise)
         self.best: BestPolicy | None = None
         self.curve: list[dict[str, float]] = []
-        self.seconds = 0.0  # of training by the clock, over all parts that it was cut into
+        self.seconds = 0.0  # seconds of training on the clock, over all its parts
 
     @property
     @abstractmethod
@@ -122,23 +124,23 @@ class Training(ABC):
 
     @abstractmethod
     def iterate(self, count: int = 1) -> dict[str, float]:
-        """Carry out some iterations, and return the row of the curve after the last."""
+        """Run some iterations, and return the row of the curve after the last."""
 
     @abstractmethod
     def policy(self) -> Policy:
-        """Return what was learned so far, without noise."""
+        """Return the policy so far, without noise."""
 
     @abstractmethod
     def _numbers(self) -> dict[str, ndarray]:
-        """Return all arrays that the training goes on from."""
+        """Return all arrays needed to continue the training."""
 
     @abstractmethod
     def _restore(self, numbers: dict[str, ndarray], words: dict[str, Json]) -> None:
-        """Go on from such arrays, and from the result of ``_verb``."""
+        """Continue from such arrays, and from the result of ``_verb``."""
 
     @abstractmethod
     def _words(self) -> dict[str, Json]:
-        """Return what else the training goes on from, as plain JSON: its random numbers."""
+        """Return the remaining state of the training as plain JSON: its random numbers."""
 
     def _add_row(self, row: dict[str, float]) -> dict[str, float]:
         self.curve.append({key: float(row[key]) for key in COLUMNS})
@@ -153,7 +155,7 @@ class Training(ABC):
             writer.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
 
     def _identity(self) -> dict[str, Json]:
-        """Return what a checkpoint must have been made with."""
+        """Return the properties that a checkpoint must match."""
         settings = json.loads(json.dumps(asdict(self.settings)))
         return {
             "device": self.device,
@@ -166,11 +168,11 @@ class Training(ABC):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint, whole or not at all."""
+        """Write a checkpoint atomically."""
         self.snapshot().save(path)
 
     def snapshot(self) -> Snapshot:
-        """Return what a checkpoint of now is made of, in memory of its own."""
+        """Return the content of a checkpoint of the present state, as copies."""
         kept = {} if self.best is None else self.best.numbers()
         exams = [] if self.best is None else list(self.best.scores)
         words = {**self._identity(), "seconds": self.seconds, "exams": exams, **self._words()}
@@ -179,7 +181,7 @@ class Training(ABC):
         return Snapshot({**numbers, **kept}, words, list(self.curve), chosen or self.policy())
 
     def resume(self, path: str | Path) -> None:
-        """Go on from a checkpoint of the same training."""
+        """Continue from a checkpoint of the same training."""
         try:
             own = self._numbers()
             arrays = read_archive(path, 2 * sum(array.nbytes for array in own.values()) + _MOST_WORDS)
@@ -209,7 +211,7 @@ class Training(ABC):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A training between two iterations: what a checkpoint holds, and the policy of that time."""
+    """A training between two iterations: the content of a checkpoint, and the policy of that time."""
 
     numbers: dict[str, ndarray]
     words: dict[str, Json]
@@ -217,16 +219,16 @@ class Snapshot:
     policy: Policy
 
     def save(self, path: str | Path) -> None:
-        """Write a checkpoint, whole or not at all."""
+        """Write a checkpoint atomically."""
         text = np.frombuffer(json.dumps({**self.words, "curve": self.curve}).encode(), np.uint8)
         with whole_file(Path(path)) as passing, passing.open("wb") as file:
             np.savez(file, format=FORMAT, words=text, **self.numbers)  # type: ignore[arg-type]
 
 
 def _other(key: str, theirs: Json, ours: Json) -> str:
-    """Return what differs, in words."""
-    if key == "task":  # a digest, which says nothing to anybody
-        return "another task, or one with other numbers"
+    """Return the difference as text."""
+    if key == "task":  # a digest, which means nothing to a user
+        return "another task, or different numbers"
     if isinstance(theirs, dict) and isinstance(ours, dict):
         differs = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))
         return f"{key} {differs} {theirs.get(differs)}, not {ours.get(differs)}"
@@ -237,7 +239,7 @@ class CpuTraining(Training):
     """PPO in NumPy on ``footfall/Walk-v0``: two threads, one for each network."""
 
     device = "cpu"
-    # least processor time to a walk: short rollouts and a short view, gone over by many large steps
+    # least processor time to a walk: short rollouts and a short horizon, with many large steps over each
     default_settings = Settings(
         steps=16,
         epochs=4,
@@ -281,7 +283,7 @@ class CpuTraining(Training):
         return self._add_row({**row, "score": means[3], "seconds": self.seconds})
 
     def _seen(self, terminated: ndarray, infos: dict[str, PyTree]) -> tuple[float, ...]:
-        """Return errors of the forward speed and the turn, falls, score: means over the robots of a tick."""
+        """Return means over the robots of a tick: errors of the forward speed and the turn, falls, score."""
         there = infos["_velocity"]
         command = np.stack([self.env.lanes.batch.command[key] for key in COMMANDS], axis=1)[there]
         off = np.abs(infos["velocity"][there] - command).mean(axis=0)
@@ -305,7 +307,7 @@ class CpuTraining(Training):
 
     # -- checkpoints -------------------------------------------------------------------------------------------------
     def _arrays(self) -> dict[str, ndarray]:
-        """Return the arrays that are changed in place, by name."""
+        """Return the arrays that are modified in place, by name."""
         ppo, lanes = self.ppo, self.env.lanes
         lists: dict[str, list[ndarray]] = {
             "actor": [x for layer in ppo.actor for x in layer],
@@ -337,7 +339,7 @@ class CpuTraining(Training):
         return {**self._arrays(), **means}
 
     def _normalisers(self) -> dict[str, Normaliser]:
-        """Return running means by name; they see the same number of rows."""
+        """Return running means by name; all see equal numbers of rows."""
         critic_obs = {"critic_obs": self.ppo.more_normaliser} if self.ppo.privileged.size else {}
         return {"seen": self.ppo.normaliser, **critic_obs}
 
@@ -358,7 +360,7 @@ class CpuTraining(Training):
         generators = [ppo.rng, *self.env.lanes.generators]
         count, rate, iteration, samples = (_amount(words[key]) for key in ("seen", "rate", "iteration", "samples"))
         actor_steps, critic_steps = (int(_amount(steps)) for steps in words["steps"])
-        for generator, state in zip(generators, words["random"], strict=True):  # wrong ones are refused here
+        for generator, state in zip(generators, words["random"], strict=True):  # wrong values are rejected here
             type(generator.bit_generator)().state = state
         for key, array in self._arrays().items():
             array[...] = numbers[key]
@@ -373,7 +375,7 @@ class CpuTraining(Training):
 
 
 def _check_numbers(numbers: dict[str, ndarray], own: dict[str, ndarray]) -> None:
-    """Refuse arrays of other shapes or kinds than the training's own, or that are not finite where its own are."""
+    """Raise for arrays whose shapes or types differ from the training's, or that are not finite where they must be."""
     for key, array in own.items():
         given = numbers[key]
         if given.shape != array.shape or given.dtype != array.dtype:
@@ -385,7 +387,7 @@ def _check_numbers(numbers: dict[str, ndarray], own: dict[str, ndarray]) -> None
 
 
 def _amount(value: Json) -> float:
-    """Return a finite number that is not negative; the caller says what was wrong."""
+    """Return a finite, non-negative number; the caller describes the error."""
     amount = float(value)
     if not 0.0 <= amount < _MOST_AMOUNT:
         raise ValueError
@@ -395,7 +397,7 @@ def _amount(value: Json) -> float:
 def make_training(
     task: Task, device: str, robots: int | None, seed: int, settings: Settings | None, randomise: Given = True
 ) -> Training:
-    """Return a training of a task on a device; as many robots as suit it unless given."""
+    """Return a training of a task on a device, with a suitable number of robots unless given."""
     if device == "cpu":
         count = 1024 if robots is None else robots
         return CpuTraining(robots=count, seed=seed, settings=settings, task=task, randomise=randomise)
@@ -405,7 +407,7 @@ def make_training(
 
 
 def default_device() -> str:
-    """Return ``cuda`` where PyTorch and CuPy find a GPU, else ``cpu``."""
+    """Return ``cuda`` if PyTorch and CuPy find a GPU, otherwise ``cpu``."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None or find_spec("cupy") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
@@ -421,13 +423,13 @@ def default_device() -> str:
 
 
 DEVICES = ("auto", "cpu", "cuda")
-ROW_EVERY = {"cpu": 1, "cuda": 5}  # iterations between two rows of the curve
+ROW_EVERY = {"cpu": 1, "cuda": 5}  # iterations between rows of the curve
 SAVE_EVERY = 30.0  # [s] between checkpoints
 
 
-END_WORDS = {  # why a training ended
+END_WORDS = {  # reasons for the end of a training
     "iterations": "all iterations are done",
-    "seconds": "the time is over",
+    "seconds": "the time limit is reached",
     "reward": "the reward is reached",
     "SIGINT": "interrupted",
     "SIGTERM": "terminated by SIGTERM",
@@ -440,7 +442,7 @@ _SIGNALS = ("SIGINT", "SIGTERM")
 class Trained:
     """The result of a training, or of its part until it was interrupted.
 
-    ended: why, a key of ``END_WORDS``. mastered: score of the exam, by the policy that was kept.
+    ended: the reason, a key of ``END_WORDS``. mastered: exam score of the policy that was kept.
     """
 
     training: Training
@@ -454,8 +456,9 @@ class Trained:
 
 
 def _spec(file: str, resume: bool, allow_code: bool) -> TaskSpec:
-    """Return the task of a file. Code that it names must be allowed, which is remembered for ``resume`` as for sweeps:
-    in the user's own state folder, until the code changes."""
+    """Return the task of a file. Code that it names must be allowed, which is remembered for ``resume`` as for
+    sweeps: in the user's state folder, until the code changes.
+    """
     names, folder = code_names(read_toml(file)), Path(file).resolve().parent
     remembered = resume and bool(names) and all(is_allowed(name, folder) for name in names)
     spec = task_spec(file, allow_code=allow_code or remembered)
@@ -473,8 +476,9 @@ def _task(
     spec: TaskSpec | None,
     contact: str | None = None,
 ) -> Task:
-    """Return the task of a robot, with its own history and contact unless given, and the motors of a file if there is
-    one."""
+    """Return the task of a robot, with its default history and contact unless given, and the motors of a file if
+    there is one.
+    """
     robot, motors, joints = (robot, None, None) if file is None else read_identified(file, robot)
     task: Task = TASKS[name].of(robot) if spec is None else task_from(spec, robot)
     drive = task.drive if history is None else dataclasses.replace(task.drive, history=history)
@@ -511,32 +515,32 @@ def train(
     allow_code: bool = False,
     ended: Callable[[Trained], None] | None = None,
 ) -> Trained:
-    """Train until so many iterations or seconds are done, or a mean reward per tick is reached.
+    """Train for a number of iterations or seconds, or until a mean reward per tick is reached.
 
-    Policy, curve, picture and checkpoint (``NAME.checkpoint.npz``) are written at any end: also after Ctrl-C, SIGTERM
-    or an error, as they were after the last whole iteration, and every half minute. ``resume`` goes on from the
-    checkpoint. Ctrl-C and SIGTERM are answered in the main thread after the iteration that runs; a second one at once.
+    Policy, curve, picture and checkpoint (``NAME.checkpoint.npz``) are always written at the end, also after Ctrl-C,
+    SIGTERM or an error, as of the last complete iteration, and every half minute. ``resume`` continues from the
+    checkpoint. Ctrl-C and SIGTERM are handled in the main thread after the running iteration; a second one at once.
 
     Args:
-        robot: whom to train.
-        out: the policy's file, .npz or .onnx. Of a task with an exam it is the policy that did best in it.
-        task: a name of ``shipped_names``, or a TOML file of terms.
-        device: auto, cpu or cuda.
-        robots: how many learn at once.
-        iterations: 400 unless given; no bound where ``seconds`` is given.
-        reward: mean per tick at which to stop.
-        seconds: of training by the clock, compiling before it aside.
-        seed: of all random numbers.
-        resume: go on from the checkpoint of the same training.
-        settings: constants of PPO; the task's and the device's own unless given.
-        history: observations that the policy sees, the task's own unless given.
-        randomise: ranges by name, in place of the task's own.
-        motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns with.
-        contact: default, yielding or planning, in place of the task's own, with the steps that suit it.
+        robot: Robot to train.
+        out: File of the policy, .npz or .onnx; for a task with an exam, the policy with the best score.
+        task: A name in ``shipped_names``, or a TOML file of terms.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        robots: Number of robots simulated at once.
+        iterations: Number of iterations; 400 unless given, unlimited if ``seconds`` is given.
+        reward: Mean reward per tick at which to stop.
+        seconds: Wall-clock time of training, without the compilation before it [s].
+        seed: Seed of all random numbers.
+        resume: Continue from the checkpoint of the same training.
+        settings: Settings of PPO; those of the task and the device unless given.
+        history: Number of observations that the policy sees; the task's unless given.
+        randomise: Ranges by name that replace the task's.
+        motors: File of ``footfall identify motors``, with the robot, motors and joint effects for the training.
+        contact: ``default``, ``yielding`` or ``planning``, with a suitable step; the task's unless given.
         progress: called with (what, done, of).
-        log: "tensorboard", "wandb" or both.
-        allow_code: terms ``module:name`` of the task's file may run.
-        ended: called at any end, once all is written.
+        log: ``tensorboard``, ``wandb`` or both.
+        allow_code: Allow terms ``module:name`` of the task's file to run.
+        ended: Called at the end, in any case, once all files are written.
 
     Returns:
         The training and the policy's file.
@@ -545,10 +549,10 @@ def train(
     if policy.suffix not in SUFFIXES:
         raise InputError(f"a policy is an {' or '.join(SUFFIXES)} file, got {policy}")
     if policy.suffix == ".onnx":
-        onnx_file.import_onnx()  # is missing before the training, not after it
+        onnx_file.import_onnx()  # reported before the training, not after it
     from_file = task.endswith(".toml")
     if not from_file and task not in shipped_names():
-        raise unknown("task", task, shipped_names(), "choose a TOML file of your own, or one of")
+        raise unknown("task", task, shipped_names(), "choose your own TOML file, or one of")
     if device not in DEVICES:
         raise unknown("device", device, DEVICES)
     _check_ends(policy, iterations, reward, seconds)
@@ -578,7 +582,7 @@ def train(
         with _held_signals() as stop:
             why = run.iterate(most, reward, seconds, stop)
             done = run.finish(why)
-    except BaseException as error:  # within an iteration: what was learned until the one before is kept
+    except BaseException as error:  # interrupted within an iteration: the result of the previous one is kept
         done = run.finish("SIGINT" if isinstance(error, KeyboardInterrupt) else "error", whole=False)
         if done is not None and ended is not None:
             ended(done)
@@ -595,7 +599,7 @@ def train(
 
 
 def _check_ends(policy: Path, iterations: int | None, reward: float | None, seconds: float | None) -> None:
-    """Refuse before the training what would end it never, or in vain."""
+    """Raise before the training for limits that would never end it, or end it at once."""
     if iterations is not None and (not is_number(iterations) or iterations < 1):
         raise InputError(f"a training needs at least one iteration, got {iterations}")
     if reward is not None:
@@ -608,7 +612,7 @@ def _check_ends(policy: Path, iterations: int | None, reward: float | None, seco
 
 @contextmanager
 def _held_signals() -> Iterator[list[str]]:
-    """Yield a list that the first Ctrl-C or SIGTERM is added to; a second one is answered as it was before."""
+    """Yield a list to which the first Ctrl-C or SIGTERM is added; a second one is handled as before."""
     came: list[str] = []
     if threading.current_thread() is not threading.main_thread():
         yield came
@@ -617,7 +621,7 @@ def _held_signals() -> Iterator[list[str]]:
 
     def give_back() -> None:
         for name, handler in before.items():
-            if handler is not None:  # one that C has set cannot be put back
+            if handler is not None:  # a handler set in C cannot be restored
                 signal.signal(getattr(signal, name), handler)
 
     def told(number: int, frame: FrameType | None) -> None:
@@ -634,16 +638,16 @@ def _held_signals() -> Iterator[list[str]]:
 
 @dataclass(kw_only=True)
 class _Run:
-    """One part of a training: its iterations, and what is written at its end."""
+    """One part of a training: its iterations, and the files written at its end."""
 
     training: Training
     policy: Path
     checkpoint: Path
     robot: Robot
-    task: str  # as the policy's file says it
+    task: str  # as stored in the policy's file
     log: Log
     progress: Callable[[str, int, int], None] | None
-    kept: Snapshot | None = None  # after the last whole iteration
+    kept: Snapshot | None = None  # after the last complete iteration
 
     def iterate(self, most: int | None, reward: float | None, seconds: float | None, stop: list[str]) -> str:
         """Train, and return why it ended."""
@@ -681,7 +685,7 @@ class _Run:
                 saved = now
 
     def finish(self, why: str, whole: bool = True) -> Trained | None:
-        """Write policy, curve, picture and checkpoint; None where nothing was learned yet.
+        """Write policy, curve, picture and checkpoint; return None if nothing was learned yet.
 
         whole: the training is between two iterations, not within one.
         """
@@ -712,7 +716,7 @@ class _Run:
 def _progress(
     row: dict[str, float], done: int, most: int | None, elapsed: float, seconds: float | None, pace: float, early: bool
 ) -> tuple[str, int, int]:
-    """Return (words, done, of) for a progress line: by iterations or by the clock, whichever ends first."""
+    """Return (text, done, total) for a progress line: by iterations or by the clock, whichever ends first."""
     by_iterations = math.inf if most is None else pace * (most - done)
     by_clock = math.inf if seconds is None else max(0.0, seconds - elapsed)
     left = duration(min(by_iterations, by_clock))
@@ -723,7 +727,7 @@ def _progress(
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: 45 s, 3 min 20 s, 2 h 5 min."""
+    """Return a duration as text: 45 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

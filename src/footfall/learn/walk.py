@@ -1,9 +1,9 @@
-"""The task ``walk``, of ``footfall/Walk-v0``: follow a velocity on flat ground; and how well a policy walks.
+"""The task ``walk`` of ``footfall/Walk-v0``: follow a velocity on flat ground; and how well a policy walks.
 
-``evaluate``: many robots that differ, one command, in the environment of the training. ``assess``: by code that did not
-train the policy, in footfall or in MuJoCo. There every robot draws its command, friction, trunk mass, joint offsets and
-pushes from the ranges of the training, with seeds that no training uses; in MuJoCo it is its exported model, with
-MuJoCo's own contact.
+``evaluate`` runs many different robots with one command in the environment of the training. ``assess`` is independent
+of the training code, in footfall or in MuJoCo. There every robot draws its command, friction, trunk mass, joint offsets
+and pushes from the ranges of the training, with seeds that no training uses; in MuJoCo the exported model is used, with
+MuJoCo's contact.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -52,6 +51,7 @@ from footfall.sim.pushes import Push
 from footfall.sim.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Bool, Float
 
 WEIGHTS = shipped("walk").weights
 COMMAND_RANGES = shipped("walk").commands
@@ -124,7 +124,7 @@ class WalkTask(TermTask):
     # -- the ground ----------------------------------------------------------------------------------------------------
     @cached_property
     def ground(self) -> Ground | None:
-        """The ground that the task names; None where it is level."""
+        """Return the ground that the task names; None for level ground."""
         table = self.table
         if table.own_terrain is not None:
             return as_ground(tried(f"the terrain of the task '{table.name}'", table.own_terrain))
@@ -156,13 +156,13 @@ class WalkTask(TermTask):
 
 
 def _walking(fallen: Bool[ndarray, "n"], error: float) -> dict[str, Json]:
-    """Return what benches report of walking."""
+    """Return the figures that benchmarks report for walking."""
     share = float(fallen.mean())
     return {"fallen": share, "tracking_error": error, "ok": share <= MOST_FALLEN and error <= TRACKING}
 
 
 def lowest_foot(robot: Robot, q: Float[ndarray, "nq"]) -> Scalar:
-    """Return the height of the lowest foot over flat ground [m]; below zero where it is in it."""
+    """Return the height of the lowest foot over flat ground [m]; negative below the surface."""
     return least(foot_positions(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet]))
 
 
@@ -172,21 +172,23 @@ def least(heights: Float[ndarray, "4"]) -> Scalar:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The walks of robots, each on its own."""
+    """The walks of robots, one entry per robot."""
 
     velocity: Float[ndarray, "n 3"]  # mean forward, sideways [m/s] and turn [rad/s] in the heading's axes
     fallen: Bool[ndarray, "n"]
-    delays: Float[ndarray, "n 4"]  # of touchdowns after LF's [cycles], in [-0.5, 0.5), LF, RF, LH, RH
-    duty: Float[ndarray, "n 4"]  # fraction of the time that a foot is down
+    delays: Float[ndarray, "n 4"]  # mean touchdown phases relative to LF's [cycles], in [-0.5, 0.5), LF, RF, LH, RH
+    duty: Float[ndarray, "n 4"]  # fraction of the time that a foot is in contact
     drawn: dict[str, ndarray]  # friction, mass, ... of each robot
 
     def within(self, speed: float, part: float = 0.15) -> float:
-        """Return the fraction of robots that did not fall and walked at a speed [m/s], to within a fraction of it."""
+        """Return the fraction of robots that walked without falling at a speed [m/s], within a relative tolerance."""
         good = ~self.fallen & (np.abs(self.velocity[:, 0] - speed) <= part * abs(speed))
         return float(good.mean())
 
     def trots(self, slack: float = 0.1) -> Bool[ndarray, "n"]:
-        """Return which robots trot: diagonal feet land together, the pairs half a cycle apart, to ``slack`` cycles."""
+        """Return which robots trot: diagonal feet land together, the pairs half a cycle apart, within ``slack``
+        cycles.
+        """
         off = self.delays - np.array([0.0, 0.5, 0.5, 0.0])
         return np.asarray((np.abs(off - np.round(off)) <= slack).all(axis=1))
 
@@ -203,7 +205,7 @@ def evaluate(
     seed: int = 1_000_000,
     **options: Any,
 ) -> Evaluation:
-    """Walk for some seconds under one command; what happens before ``after`` [s] does not count, falls aside."""
+    """Walk for some seconds under one command; everything before ``after`` [s] except falls is ignored."""
     command = command or Command(forward=0.4)
     commands = {key: getattr(command, key) for key in COMMANDS}
     task = WalkTask(robot=robot, drive=policy.drive).examined
@@ -227,7 +229,7 @@ def evaluate(
 
 
 def _delays(down: Bool[ndarray, "ticks n 4"], cycle: float) -> Float[ndarray, "n 4"]:
-    """Return mean phases of the touchdowns, less LF's; NaN of a foot that never lands."""
+    """Return mean phases of the touchdowns relative to LF's; NaN for a foot that never lands."""
     landed = down[1:] & ~down[:-1]
     turns = np.exp(2j * np.pi * np.arange(1, len(down)) / cycle)
     phasor = np.einsum("t,tnf->nf", turns, landed.astype(complex))
@@ -236,14 +238,14 @@ def _delays(down: Bool[ndarray, "ticks n 4"], cycle: float) -> Float[ndarray, "n
     return np.angle(phasor * np.conj(lead)) / (2 * np.pi)
 
 
-TRACKING = 0.1  # [m/s] that the speed of a policy may be off
+TRACKING = 0.1  # [m/s], tolerance of a policy's speed
 MOST_FALLEN = 0.02
-_DT, _AFTER, _LEAN = 2e-3, 1.0, np.radians(50.0)  # [s], [s] that do not count, lean of a fall
+_DT, _AFTER, _LEAN = 2e-3, 1.0, np.radians(50.0)  # [s], [s] that are excluded, lean of a fall
 
 
 @dataclass(frozen=True)
 class WalkAssessment:
-    """The assessment of robots that walk, each on its own."""
+    """The assessment of robots that walk, one entry per robot."""
 
     engine: str
     seconds: float
@@ -253,12 +255,12 @@ class WalkAssessment:
 
     @property
     def errors(self) -> Float[ndarray, "n"]:
-        """How far the mean velocity over the ground is off the command [m/s]; of those that fell too."""
+        """Return the errors of the mean velocity over the ground [m/s], including robots that fell."""
         return np.linalg.norm(self.velocity[:, :2] - self.command[:, :2], axis=1)
 
     @property
     def tracking_error(self) -> float:
-        """The mean error of the robots that did not fall [m/s]."""
+        """Return the mean error of the robots that did not fall [m/s]."""
         return float(self.errors[~self.fallen].mean()) if not self.fallen.all() else float("inf")
 
     @property
@@ -268,7 +270,7 @@ class WalkAssessment:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """The random numbers of one robot."""
+    """The random draws of one robot."""
 
     command: Command
     friction: float
@@ -288,7 +290,7 @@ def assess(
     randomise: Given = True,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> WalkAssessment:
-    """Let robots walk for some seconds, each under its own command."""
+    """Let robots walk for some seconds, each with its own command."""
     if engine not in ENGINES:
         raise unknown("simulator", engine, ENGINES)
     task = WalkTask.of(robot)
@@ -319,7 +321,7 @@ def _draw(
 
 
 def _start(robot: Robot, policy: Policy | ImportedPolicy, one: _Drawn) -> tuple[ndarray, ndarray]:
-    """Return the state in which the policy stands, joints a little off, the lowest foot on the ground."""
+    """Return the initial state of the policy: standing, joints slightly offset, the lowest foot on the ground."""
     q, v = robot.state(policy.posture(robot) + one.joints)
     q[2] -= float(lowest_foot(robot, q))
     return q, v
@@ -355,7 +357,7 @@ def _in_mujoco(
 
 
 def _low(robot: Robot) -> float:
-    """Return the height of the trunk under which it has fallen [m]."""
+    """Return the height of the trunk below which it has fallen [m]."""
     return 0.4 * robot.poses["stand"].height
 
 

@@ -1,7 +1,8 @@
-"""A robot as a list of separate parts, nothing lumped: what the outside referees are built from.
+"""A robot as a list of separate parts, nothing merged: the input of independent reference models.
 
-``robot.tree`` welds links behind fixed joints and folds rotors into inertias. A referee built from the tree would share
-its mistakes, so this list goes back to links, joints and rotors as described; the referees do their own welding.
+``robot.tree`` welds links behind fixed joints and folds rotors into inertias. A reference model built from the tree
+would share its mistakes, so this list contains links, joints and rotors as described; the reference models do their own
+welding.
 """
 
 from __future__ import annotations
@@ -9,17 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A link or a rotor, and how it hangs on an earlier part (``parent``; -1 is the world).
+    """A link or a rotor, and its attachment to an earlier part (``parent``; -1 is the world).
 
     ``motion`` is free, fixed, revolute or prismatic; ``joint`` names the robot's joint that moves it, at ``gear`` times
     that joint's rate (1 for a link, the gear of its motor for a rotor of mode ``exact``).
@@ -40,7 +41,7 @@ class Part:
 
 
 def parts_of(robot: Robot) -> list[Part]:
-    """Return all links and counted rotors, every part after the one that carries it, limb by limb."""
+    """Return all links and rotors, every part after the one that carries it, limb by limb."""
     hanging: dict[str, list[Joint]] = {}
     for joint in robot.joints:
         hanging.setdefault(joint.parent, []).append(joint)
@@ -84,9 +85,9 @@ def parts_of(robot: Robot) -> list[Part]:
 
 
 def welded(parts: list[Part]) -> list[Part]:
-    """Return the parts with the mass of everything fixed moved to the part that carries it; bare frames are left.
+    """Return the parts with the mass of fixed parts moved to their carriers; massless frames remain.
 
-    By pseudo-inertias, the 4x4 second moments of (x, y, z, 1), which a pose T moves as T P Tᵀ.
+    This uses pseudo-inertias, the 4x4 second moments of (x, y, z, 1), which a pose T transforms to T P Tᵀ.
     """
     moments = [_pseudo_inertia(part) for part in parts]
     for k in reversed(range(len(parts))):
@@ -112,14 +113,14 @@ def _inertia_of(P: Float[ndarray, "4 4"]) -> dict[str, PyTree]:
 
 
 def _reflected(robot: Robot, joint: Joint) -> float:
-    """The inertia that a rotor adds to its joint when it is not a body of its own."""
+    """Return the inertia that a rotor adds to its joint when it is not a separate body."""
     if robot.rotors != "armature" or joint.rotor is None or joint.kind == "fixed":
         return 0.0
     return joint.rotor.gear**2 * joint.rotor.spin_inertia
 
 
 def _rotor(robot: Robot, joint: Joint, carrier: int) -> Part:
-    """A rotor on the parent of its joint: welded there, or (``exact``) turning about the joint's axis."""
+    """Return a rotor on the parent of its joint: welded there, or (``exact``) rotating about the joint's axis."""
     rotor = joint.rotor
     assert rotor is not None
     along = np.outer(joint.axis, joint.axis)
@@ -141,7 +142,7 @@ def _rotor(robot: Robot, joint: Joint, carrier: int) -> Part:
 
 
 def spring_energy(robot: Robot, q: Float[ndarray, "nq"]) -> float:
-    """Return energy in the joints' springs [J]. The referees' models have none: springs are no part of M and bias."""
+    """Return energy in the joints' springs [J]. The reference models have none: springs are not part of M and bias."""
     position = dict(zip(robot.joint_names, q[len(q) - robot.nj :]))
     springs = [(joint.stiffness, position[joint.name] - joint.rest) for joint in robot.joints if joint.kind != "fixed"]
     return float(sum(0.5 * stiffness * stretch**2 for stiffness, stretch in springs))

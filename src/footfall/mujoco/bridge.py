@@ -1,12 +1,13 @@
-"""Any controller of footfall inside somebody's own MuJoCo loop.
+"""Any footfall controller inside a user's MuJoCo loop.
 
     walker = ff.mujoco.Bridge(robot, ff.control.on_command("whole_body"), model)
     while True:
         walker.set_command(forward=0.4)
         ff.mujoco.step(model, data, walker)                 # a tick of the controller, and the steps that fit into it
 
-The model is theirs: joints are found by name, feet by the bodies that carry them. Torques go to a motor of the joint
-where the model has one, and otherwise to ``qfrc_applied``. Gains of a ``JointCommand`` act anew in every ``mj_step``.
+The model is the user's: joints are found by name, feet by the bodies that carry them. Torques go to a motor of the
+joint where the model has one, and otherwise to ``qfrc_applied``. Gains of a ``JointCommand`` are evaluated anew in
+every ``mj_step``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Bridge:
     """A footfall controller that drives a robot in a user's ``MjModel``.
 
     Args:
-        robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
+        robot: The robot in footfall, such as ``ff.load("robot.xml")`` from the model's file.
         controller: A footfall controller, a policy, or a user-defined controller.
         model: The ``MjModel``; its timestep must divide the controller's period.
         command: The command until ``set_command`` changes it; that of the controller's gait unless given.
@@ -116,7 +117,7 @@ def step(model: Foreign, data: Foreign, controller: Bridge) -> None:
 
 
 def _motors(model: Foreign, joints: ndarray) -> ndarray:
-    """Return the actuator that gives torque to every joint, as a plain motor does; -1 where there is none."""
+    """Return the actuator that applies torque to every joint, as a plain motor does; -1 where there is none."""
     mj, found = library(), np.full(len(joints), -1)
     for k in range(model.nu):
         plain = (
@@ -139,7 +140,7 @@ def _motors(model: Foreign, joints: ndarray) -> ndarray:
 
 
 def _feet(robot: Robot, model: Foreign) -> dict[int, int]:
-    """Return the foot to which a geom belongs: those of the body that carries it, or what is welded to that."""
+    """Return the foot to which a geom belongs: that of the body that carries it, or of a body welded to it."""
     joints = {name: int(number) for name, number in zip(robot.joint_names, mujoco_joints(robot, model))}
     found: dict[int, int] = {}
     for k, body in enumerate(robot.tree.feet):

@@ -1,8 +1,8 @@
-"""MuJoCo as an outside referee: the robot rebuilt body by body with its MjSpec, answers in our coordinates.
+"""MuJoCo as an independent reference: the robot rebuilt body by body with MjSpec, results in our coordinates.
 
-No contacts, limits, springs or damping: M, bias and kinematics only. MuJoCo's base moves with its linear velocity in
-world axes, so the velocity map G(q) turns with the base and a_theirs = G a + dG/dt v. Rotors of mode ``exact`` become
-bodies with joints of their own, tied to their robot joints by G as in ``pinocchio.py``.
+No contacts, limits, springs or damping: M, bias and kinematics only. MuJoCo expresses the base's linear velocity in
+world axes, so the velocity map G(q) rotates with the base and a_theirs = G a + dG/dt v. Rotors of mode ``exact`` become
+bodies with additional joints, tied to their robot joints by G as in ``pinocchio.py``.
 
 MuJoCo refuses a tensor that breaks A + B >= C, and a moving body without mass: the first is reported as an InputError
 (no comparison is possible), the second gets ``LEAST_MASS``, which changes nothing at the accuracy of a double.
@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.conversions import mujoco_map, mujoco_map_rate
@@ -23,11 +22,12 @@ from footfall.errors import InputError, MissingExtraError
 from footfall.mujoco.assembly import Part, parts_of, spring_energy, welded
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjsBody
 
-_FLAT = 1e-12  # by how much, relatively, rounding may put a flat body beyond the triangle inequality
+_FLAT = 1e-12  # relative rounding by which a flat body may violate the triangle inequality
 LEAST_MASS = 1e-14  # [kg], and [kg m²]; MuJoCo's own bound is 1e-15
 
 
@@ -46,12 +46,15 @@ class MuJoCo:
     def __init__(
         self, robot: Robot, gravity: tuple[float, float, float] = GRAVITY, add: Callable[..., None] | None = None
     ) -> None:
-        """``add``: called with their library, the specification and its bodies by link before it is compiled."""
+        """Build the model. ``add``: called with mujoco, the specification and its bodies by link before it is
+        compiled.
+        """
         self.mj = library()
         self.robot = robot
         self.parts = parts_of(robot)
         if any(_shortfall(part) > _FLAT for part in self.parts):
-            self.parts = welded(self.parts)  # an odd tensor of a link may be sound in the whole body it is part of
+            # an implausible tensor of a link may be valid in the whole body it is part of
+            self.parts = welded(self.parts)
         self.model, self.bodies = _compile(self.mj, robot, self.parts, add)
         self.model.opt.gravity[:] = gravity
         self.data = self.mj.MjData(self.model)
@@ -84,7 +87,7 @@ class MuJoCo:
         return out
 
     def _set(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"] | None = None) -> ndarray:
-        """Put the robot into a state, update what depends on it, and return G."""
+        """Set the state of the robot, update dependent quantities, and return G."""
         base = 7 if self.robot.floating else 0
         self.data.qpos[:base] = q[:base]
         for _, at_q, joint, gear in self.followers:
@@ -122,7 +125,7 @@ class MuJoCo:
     def forward_dynamics(
         self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], tau: Float[ndarray, "nv"]
     ) -> Float[ndarray, "nv"]:
-        """Their forward dynamics; with geared rotors, which are a constraint there, M a = τ - b."""
+        """Return MuJoCo's forward dynamics; with geared rotors, which are a constraint there, M a = τ - b."""
         G = self._set(q, v)
         if self.model.nv != self.robot.nv:
             return np.linalg.solve(self.mass_matrix(q), tau - self.bias(q, v))
@@ -132,7 +135,7 @@ class MuJoCo:
         return G.T @ (self.data.qacc - self.velocity_map_rate(q, v))
 
     def momentum_matrix(self, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 nv"]:
-        """Rows (angular about the centre of mass, linear), world axes."""
+        """Return rows (angular about the centre of mass, linear), world axes."""
         G = self._set(q)
         angular, linear = np.zeros((3, self.model.nv)), np.zeros((3, self.model.nv))
         self.mj.mj_angmomMat(self.model, self.data, angular, 0)
@@ -161,7 +164,9 @@ class MuJoCo:
     def feet_jacobian(
         self, q: Float[ndarray, "nq"], R_WC: Float[ndarray, "3 3"] | None = None
     ) -> Float[ndarray, "nf 6 nv"]:
-        """Rows (angular, linear): at the feet's centres in world axes, or with ``R_WC`` at their contacts in those."""
+        """Return rows (angular, linear) at the feet's centres in world axes, or with ``R_WC`` at their contacts in
+        those axes.
+        """
         G = self._set(q)
         rows = []
         for k in range(self.robot.nf):
@@ -172,7 +177,9 @@ class MuJoCo:
     def jacobian_rate(
         self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], R_WC: Float[ndarray, "3 3"] | None = None
     ) -> Float[ndarray, "nf 6"]:
-        """dJ/dt v: J is their J times G, so both turn. A contact stays below its foot's centre while the foot turns."""
+        """Return dJ/dt v: J is theirs times G, so both rotate. A contact stays below its foot's centre while the
+        foot rotates.
+        """
         G = self._set(q, v)
         turning = self.velocity_map_rate(q, v)
         rows = []
@@ -182,7 +189,7 @@ class MuJoCo:
         return np.array(rows).reshape(-1, 6)
 
     def external_terms(self, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:
-        """Joint-space forces of wrenches (moment, force) at the origins of the moving bodies, in their axes."""
+        """Return joint-space forces of wrenches (moment, force) at the origins of the moving bodies, in their axes."""
         G = self._set(q)
         total = np.zeros(self.model.nv)
         for body, wrench in zip(self.robot.tree.bodies, wrenches):
@@ -208,7 +215,9 @@ class MuJoCo:
 
 
 def _moved(twist_W: ndarray, R_WC: ndarray, radius: float) -> ndarray:
-    """Twists (rows angular, linear) at the centre in world axes to the contact point, a radius below, in its axes."""
+    """Transform twists (rows angular, linear) at the centre in world axes to the contact point, a radius below, in
+    its axes.
+    """
     offset_W = -radius * R_WC[:, 2]
     linear = twist_W[3:] + np.cross(twist_W[:3], offset_W, axisa=0, axisc=0)
     return np.concatenate([R_WC.T @ twist_W[:3], R_WC.T @ linear])
@@ -217,7 +226,7 @@ def _moved(twist_W: ndarray, R_WC: ndarray, radius: float) -> ndarray:
 def _compile(
     mj: ModuleType, robot: Robot, parts: list[Part], add: Callable[..., None] | None
 ) -> tuple[MjModel, list[int]]:
-    """The compiled model, and the number of every part's body in it."""
+    """Return the compiled model, and the number of every part's body in it."""
     spec = mj.MjSpec()
     spec.modelname = robot.name
     compiler, option = spec.compiler, spec.option
@@ -252,7 +261,7 @@ def _compile(
 
 
 def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: MjsBody) -> None:
-    """Principal moments and axes, found here at full accuracy: MuJoCo's own search stops at 1e-12."""
+    """Set principal moments and axes, computed here at full accuracy: MuJoCo's own search stops at 1e-12."""
     moments, axes = np.linalg.eigh(part.inertia)
     if _shortfall(part) > _FLAT:
         a, b, c = moments
@@ -272,7 +281,7 @@ def _set_inertia(mj: ModuleType, robot: Robot, part: Part, body: MjsBody) -> Non
 
 
 def _quaternion(mj: ModuleType, R: ndarray) -> ndarray:
-    """By MuJoCo's own routine: a referee shares nothing with what it checks."""
+    """Return a quaternion by MuJoCo's own routine: a reference shares nothing with the code under test."""
     quat = np.zeros(4)
     mj.mju_mat2Quat(quat, np.ascontiguousarray(R).ravel())
     return quat

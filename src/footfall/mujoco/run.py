@@ -1,7 +1,7 @@
-"""A run of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
+"""Runs of a robot, controller and ground in MuJoCo: the baseline of de Paula et al. 2024, as a ``Recording``.
 
-The controller is the very object that footfall runs, called at its own rate; its gains become MuJoCo's actuator gains,
-so that joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
+The controller is the object that footfall runs, called at its rate; its gains become MuJoCo's actuator gains, so that
+joint feedback acts at every step in both. Defaults: the paper's Table I, ``solref`` -1600 -100, elliptic cone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -36,6 +35,7 @@ from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjSpec
@@ -80,7 +80,7 @@ def mujoco_model(
 
 
 def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
-    """Add the spheres that touch the ground besides the feet, with the same contact model."""
+    """Add the contact spheres other than the feet, with the same contact model."""
     robot, spheres = simulation.robot, simulation.model.world.spheres
     for sphere in spheres[robot.nf :]:
         body = spec.body(robot.tree.bodies[sphere.body].name)
@@ -96,7 +96,7 @@ def _add_spheres(mj: ModuleType, spec: MjSpec, simulation: Simulation) -> None:
 
 
 def effective_robot(robot: Robot, joints: JointModel) -> Robot:
-    """Return the robot with the joint effects switched off that a simulation switches off."""
+    """Return the robot without the joint effects that a simulation switches off."""
     changed = []
     for joint in robot.joints:
         off: dict[str, float] = {}
@@ -121,9 +121,8 @@ def run_mujoco(
     """Run a simulation's robot and controller in MuJoCo, from its state and time.
 
     Every tick records the state after it. ``progress`` is called now and then with the number of ticks since its last
-    call.
-    ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is about the whole run as
-    simulations do, ``meta["stopped"]`` says when it fell. The run goes on after a fall.
+    call. ``meta["wall_seconds"]`` is the time spent inside MuJoCo's steps alone; ``meta["fell"]`` is defined as in
+    simulations, over the whole run; ``meta["stopped"]`` is the time of the fall. The run continues after a fall.
     """
     mj, run, robot = library(), simulation.model, simulation.robot
     model = mujoco_model(simulation) if model is None else model
@@ -182,21 +181,36 @@ def run_mujoco(
         "dt": run.dt,
         "ground_form": run.world.ground.to_json(),
         "wall_seconds": wall,
+        "contact_times": contact_times(model, feet),
         "fell": fell is not None,
         "stopped": None if fell is None else f"the robot fell at {time_[fell]:.3f} s",
     }
     return Recording(robot, columns, [], meta)
 
 
+def contact_times(model: MjModel, feet: Mapping[int, int]) -> list[float]:
+    """Return the time constants with which a foot's speed and depth decay in contact [s], the shorter first.
+
+    ``solref`` is (-k, -b) or (time constant, damping ratio); the documentation of MuJoCo, "Solver parameters".
+    """
+    geom = next(iter(feet))
+    (first, second), most = model.geom_solref[geom], float(model.geom_solimp[geom][1])
+    if first > 0:
+        k, b = 1.0 / (most * first * second) ** 2, 2.0 / (most * first)
+    else:
+        k, b = -first / most**2, -second / most
+    return sorted(float(1.0 / abs(rate.real)) for rate in np.roots([1.0, b, k]))
+
+
 def _first_fall(simulation: Simulation, q: Float[ndarray, "T nq"]) -> int | None:
-    """Return the first row in which the robot leans too far or lies on the ground, as simulations see it."""
+    """Return the first row in which the robot leans too far or lies on the ground, as defined in simulations."""
     if not simulation.robot.floating:
         return None
     return Falls.of(simulation.model.world, simulation.q).first(q)
 
 
 class CompiledController:
-    """The controller as a quick function: compiled as the simulation compiles it, or as it is where that cannot be."""
+    """The controller as a fast function: compiled as in the simulation, or in Python if it cannot be compiled."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation, self.model = simulation, simulation.model
@@ -226,7 +240,7 @@ class CompiledController:
 def controlled(
     model: SimulationModel, t: float, sensed: Sensed, command: Command, memory: PyTree
 ) -> tuple[JointCommand, PyTree]:
-    """Return what the controller of a simulation commands, an entry a joint, and its memory after the tick."""
+    """Return the command of a simulation's controller, one entry per joint, and its memory after the tick."""
     robot = model.world.robot
     answer, after = model.acting(t, robot, dataclasses.replace(sensed, gravity=model.world.gravity), command, memory)
     return answer.broadcast(robot.nj), after
@@ -240,14 +254,14 @@ class _Order:
 
 
 def _joint_order(mj: ModuleType, model: MjModel, robot: Robot) -> _Order:
-    """Where MuJoCo keeps our joints: mapped by name, since files may order them differently."""
+    """Return the indices of our joints in MuJoCo: mapped by name, since files may order them differently."""
     ids = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_JOINT, name) for name in robot.joint_names]
     motors = [mj.mj_name2id(model, mj.mjtObj.mjOBJ_ACTUATOR, f"motor_{name}") for name in robot.joint_names]
     return _Order(model.jnt_qposadr[ids], model.jnt_dofadr[ids], np.array(motors))
 
 
 def _foot_geoms(mj: ModuleType, model: MjModel, robot: Robot) -> dict[int, int]:
-    """Geom of MuJoCo -> foot of ours."""
+    """Return our foot for each MuJoCo geom."""
     found = {}
     for k, foot in enumerate(robot.feet):
         geom = mj.mj_name2id(model, mj.mjtObj.mjOBJ_GEOM, foot.name)
@@ -258,7 +272,7 @@ def _foot_geoms(mj: ModuleType, model: MjModel, robot: Robot) -> dict[int, int]:
 
 
 def _foot_forces(mj: ModuleType, model: MjModel, data: MjData, feet: dict[int, int]) -> ndarray:
-    """Force of the ground on every foot in world axes [N]."""
+    """Return the ground's force on every foot in world axes [N]."""
     forces, wrench = np.zeros((len(feet), 3)), np.zeros(6)
     for c in range(data.ncon):
         contact = data.contact[c]

@@ -1,4 +1,4 @@
-"""The columns of a run: what each standard one holds, its unit, its shape for a robot, and how it is checked."""
+"""The columns of a run: meaning, unit and shape of each standard column, and checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nptrace._types import Operand
 
 
 class Standard(NamedTuple):
-    """A standard column: the names of its dimensions after time, its unit, and what it is."""
+    """A standard column: the names of its dimensions after time, its unit, and its meaning."""
 
     dims: tuple[str, ...]
     unit: str
@@ -44,12 +44,12 @@ STANDARD = {
     "kinetic": Standard((), "J", "kinetic energy, of rotors behind belts too"),
     "potential": Standard((), "J", "potential energy of gravity, joint springs and belts"),
     "work": Standard((), "J", "work of the motors since the start"),
-    "spent": Standard((), "J", "positive work of the motors since the start: one that brakes gives nothing back"),
+    "spent": Standard((), "J", "positive work of the motors since the start: braking recovers nothing"),
     "contact_work": Standard((), "J", "work of the contact forces on the robot since the start"),
     "friction_work": Standard((), "J", "work of friction and damping in joints and belts on the robot since the start"),
     "self_distance": Standard((), "m", "least distance between two links of the robot, negative where they overlap"),
 }
-OBJECTS = {  # of free bodies, as many as a run has: position and quaternion; (ω, v) in their own axes
+OBJECTS = {  # for free bodies, as many as a run has: position and quaternion; (ω, v) in their own axes
     "object_pose": "m, 1",
     "object_velocity": "rad/s, m/s",
 }
@@ -59,7 +59,7 @@ _KINDS = {"b": "bool", "i": "int64", "u": "int64", "f": "float64"}
 
 
 def unit_of(name: str) -> str:
-    """The unit of a column; empty where none was given."""
+    """Return the unit of a column; empty if none was given."""
     if name in STANDARD:
         return STANDARD[name].unit
     if name in OBJECTS:
@@ -68,7 +68,7 @@ def unit_of(name: str) -> str:
 
 
 def sizes(robot: Robot) -> dict[str, int]:
-    """The length of every named dimension."""
+    """Return the length of every named dimension."""
     return {
         "coordinate": robot.nq,
         "speed": robot.nv,
@@ -80,7 +80,9 @@ def sizes(robot: Robot) -> dict[str, int]:
 
 
 def dims_of(name: str, shape: tuple[int, ...], robot: Robot) -> tuple[str, ...]:
-    """Names of the dimensions after time: standard ones by name, others by their sizes where only one fits."""
+    """Return the names of the dimensions after time: standard ones by name, others by their sizes if only one
+    matches.
+    """
     if name in STANDARD:
         return STANDARD[name].dims
     known = {(robot.nj,): ("joint",), (robot.nf,): ("foot",), (3,): ("axis",), (robot.nf, 3): ("foot", "axis")}
@@ -90,7 +92,9 @@ def dims_of(name: str, shape: tuple[int, ...], robot: Robot) -> tuple[str, ...]:
 
 
 def checked(columns: Mapping[str, Operand], robot: Robot, needed: tuple[str, ...] = NEEDED) -> dict[str, ndarray]:
-    """The columns as arrays of float64, int64 or bool with one leading length, or an InputError that names one."""
+    """Return the columns as arrays of float64, int64 or bool with a common length; raise an InputError that names
+    one.
+    """
     arrays: dict[str, ndarray] = {}
     for name in needed:
         if name not in columns:

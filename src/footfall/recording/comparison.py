@@ -1,7 +1,7 @@
-"""Two recordings of the same robot side by side: how far apart they are, quantity by quantity, as one table.
+"""Differences between two recordings of the same robot, quantity by quantity, as one table.
 
-Rows are compared at the times that both have (``metrics.shared_rows``), so that a run which stopped early is compared
-while it lasted.
+Rows are compared at common times (``metrics.shared_rows``), so that a run that stopped early is compared while it
+lasted.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from nptrace._types import Json
 if TYPE_CHECKING:
     import pandas
 
-_SKIPPED = ("time", "q", "v", "contact")  # compared by parts of their own
+_SKIPPED = ("time", "q", "v", "contact")  # columns that are compared in parts
 _ANGLES = ("yaw", "pitch", "roll")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The difference |a - b| of one quantity over the times that two recordings share."""
+    """The difference |a - b| of one quantity over the common times of two recordings."""
 
     quantity: str
     unit: str
@@ -43,7 +43,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Differences of all quantities that two recordings share, with the time window [s] and number of rows."""
+    """Differences of all common quantities of two recordings, with the time window [s] and number of rows."""
 
     rows: tuple[Difference, ...]
     start: float
@@ -61,7 +61,7 @@ class Differences:
         raise InputError(f"there is no quantity '{quantity}': {', '.join(row.quantity for row in self.rows)}")
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row per quantity."""
+        """Return a table with one row per quantity."""
         try:
             table = importlib.import_module("pandas")
         except ImportError:
@@ -70,11 +70,11 @@ class Differences:
 
     @property
     def title(self) -> str:
-        """Description of the time window."""
+        """Return a description of the time window."""
         return f"|a - b| from {self.start:g} to {self.end:g} s, {self.shared} shared rows"
 
     def cells(self) -> list[tuple[str, ...]]:
-        """The table as text, its header first."""
+        """Return the table as text, its header first."""
         head = ("quantity", "unit", "mean", "rms", "largest", "at [s]")
         body = [(r.quantity, r.unit, *(f"{x:.4g}" for x in astuple(r)[2:])) for r in self.rows]
         if self.contact_agreement is not None:
@@ -112,7 +112,7 @@ def compare_recordings(a: Recording, b: Recording) -> Differences:
     found = []
     for name, (unit, left, right) in _quantities(a, b).items():
         apart = np.abs(left[rows_a] - right[rows_b])
-        if name in _ANGLES:  # the short way round
+        if name in _ANGLES:  # the shorter direction
             apart = np.minimum(apart, 360.0 - apart)
         apart = apart.reshape(len(time), -1).astype(float)
         if apart.size:
@@ -133,7 +133,9 @@ def compare_recordings(a: Recording, b: Recording) -> Differences:
 
 
 def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, ndarray]]:
-    """Unit and values of both by name: the trunk's position and angles, joints, then every further column of both."""
+    """Return unit and values of both by name: the trunk's position and angles, joints, then every further common
+    column.
+    """
     found: dict[str, tuple[str, ndarray, ndarray]] = {}
     if a.robot.floating:
         turned = [np.degrees(rec.trunk_euler()) % 360.0 for rec in (a, b)]
@@ -146,7 +148,7 @@ def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, nda
     found["joint position"] = ("rad", a.joint_position, b.joint_position)
     found["joint rate"] = ("rad/s", a.joint_velocity, b.joint_velocity)
     if "force" in a and "force" in b and "force_mean" not in a.columns.keys() & b.columns.keys():
-        found["force mean"] = ("N", a.force_mean, b.force_mean)  # one of them counted no impulses
+        found["force mean"] = ("N", a.force_mean, b.force_mean)  # one of them recorded no impulses
     for name in a.columns:
         if name not in _SKIPPED and name in b and a[name].shape[1:] == b[name].shape[1:] and a[name].dtype != bool:
             found[name.replace("_", " ")] = (unit_of(name), a[name], b[name])
@@ -154,7 +156,7 @@ def _quantities(a: Recording, b: Recording) -> dict[str, tuple[str, ndarray, nda
 
 
 def comparison_json(a: Recording, b: Recording) -> dict[str, Json]:
-    """The JSON object of a comparison: the keys of ``footfall compare`` first, then the whole table."""
+    """Return the JSON object of a comparison: the keys of ``footfall compare`` first, then the whole table."""
     table = compare_recordings(a, b)
     floating, forces = a.robot.floating, "force" in a and "force" in b
     walls = [rec.meta.get("wall_seconds") for rec in (a, b)]
@@ -174,5 +176,5 @@ def comparison_json(a: Recording, b: Recording) -> dict[str, Json]:
 
 
 def _or_null(value: Json) -> Json:
-    """JSON knows no numbers that are not finite."""
+    """Return None for numbers that are not finite, which JSON lacks."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,41 +1,45 @@
-"""Contact forces that do not depend on the step: their means over the last 10 ms, by impulse.
+"""Contact forces independent of the step size: means over the last 10 ms, from impulses.
 
-The force of one step grows as steps get shorter where a foot strikes the ground: it is the impulse of the step over its
-length. The impulse over a fixed time converges.
+Where a foot strikes the ground, the force of one step grows as steps get shorter: it is the impulse of the step over
+its length. The impulse over a fixed time converges.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from nptrace.array_types import Float
+
 WINDOW = 0.01  # [s]
-_SAME = 1e-9  # [s] between two times that are one
+_SAME = 1e-9  # [s] between two times that count as equal
 
 
 def ticks_in_window(period: float) -> int:
-    """Return how many whole ticks of a period [s] the window has."""
+    """Return how many whole ticks of a period [s] fit into the window."""
     return int(WINDOW / period + 1e-6)
 
 
 def rest_of_window(period: float) -> float:
-    """Return by how much the window is longer than whole ticks of a period: so long before its end a tick is looked at
-    a second time [s]."""
+    """Return by how much the window exceeds whole ticks of a period: this long before its end, a tick is read a
+    second time [s].
+    """
     rest = WINDOW - ticks_in_window(period) * period
     return rest if rest > 1e-6 * period else 0.0
 
 
 def window_stride(every: int, period: float) -> int:
-    """Return every how many ticks impulses must be known where every ``every``-th is recorded; it divides ``every``."""
+    """Return the interval in ticks at which impulses must be known if every ``every``-th is recorded; it divides
+    ``every``.
+    """
     return int(np.gcd(every, ticks_in_window(period)))
 
 
 class ForceMeans:
     """Means over the last ``WINDOW``, of impulses since the start of a run, which come in tick by tick.
 
-    What was before the first time counts as nothing. An impulse is (m, nf, 3) [N s]: at the end of a tick, and where
-    ticks do not fill the window also ``rest_of_window`` before it.
+    Impulses before the first time count as zero. An impulse is (m, nf, 3) [N s]: at the end of a tick, and if ticks do
+    not fill the window also ``rest_of_window`` before it.
     """
 
     def __init__(self, time: float, impulse: Float[ndarray, "m nf 3"], period: float) -> None:
@@ -53,7 +57,7 @@ class ForceMeans:
         begins = np.maximum(time - WINDOW, self.time[0])
         after = np.searchsorted(self.time, begins - _SAME)
         earlier, left = np.maximum(after - 1, 0), self.time[after] - begins
-        # nothing is left where the window begins with a tick: then the mean is the same bits whatever rows there are
+        # nothing remains if the window starts with a tick: then the mean has the same bits for any rows
         part = np.where(left > _SAME, left / np.maximum(self.time[after] - self.time[earlier], _SAME), 0.0)
         before = self.impulse[after] - part[:, None, None] * (self.impulse[after] - self.impulse[earlier])
         kept = max(0, int(np.searchsorted(self.time, self.time[-1] - WINDOW)) - 1)
@@ -62,7 +66,7 @@ class ForceMeans:
 
 
 def means_of_rows(time: Float[ndarray, "T"], force: Float[ndarray, "T nf 3"]) -> Float[ndarray, "T nf 3"]:
-    """Return means over the window where impulses are not known: a force holds from the row before to its own [N]."""
+    """Return means over the window without impulses: a force holds from the previous row to its own [N]."""
     if len(time) < 2:
         return np.array(force, dtype=float)
     spans = np.diff(time, prepend=2.0 * time[0] - time[1])

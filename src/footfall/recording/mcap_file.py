@@ -1,8 +1,8 @@
-"""MCAP files of equal rows, written a chunk at a time and read back whole or in part.
+"""MCAP files of equal rows, written in chunks and read back in whole or in part.
 
-The ``mcap`` package writes one message a call, 5 µs of Python each: as long as the physics step that it records. A run
-is thousands of messages of one length, so that a whole chunk of message records is one packed NumPy array here, and
-one copy to the file. All that is not rows is written with the package's own records. The specification is at
+The ``mcap`` package writes one message per call, 5 µs of Python each: as long as the physics step that it records. A
+run consists of thousands of messages of equal length, so here a whole chunk of message records is one packed NumPy
+array, written to the file at once. Everything else is written with the package's own records. The specification is at
 mcap.dev/spec; names below are its names.
 """
 
@@ -26,12 +26,12 @@ HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK = 1, 2, 3, 4, 5, 6
 MESSAGE_INDEX, CHUNK_INDEX, ATTACHMENT, ATTACHMENT_INDEX, STATISTICS, METADATA = 7, 8, 9, 10, 11, 12
 METADATA_INDEX, SUMMARY_OFFSET, DATA_END = 13, 14, 15
 RECORD_HEAD = 9  # opcode and length of the body
-MOST_CHUNK_BYTES = 1 << 28  # of a chunk that we agree to unpack
-MOST_UNPACKED = 1 << 30  # bytes of a file's chunks, unless ...
-MOST_PACKING = 100  # ... they are packed less than so many times: rows of a run are 3 times, of one frozen stiff 23
-MOST_RECORDS = 1_000_000  # inside of chunks that are no runs of rows
+MOST_CHUNK_BYTES = 1 << 28  # largest chunk that is unpacked
+MOST_UNPACKED = 1 << 30  # largest total size of a file's unpacked chunks, unless ...
+MOST_PACKING = 100  # ... their compression ratio is lower than this: 3 for rows of a run, 23 for a frozen one
+MOST_RECORDS = 1_000_000  # in chunks that are not runs of rows
 
-DtypeField: TypeAlias = tuple[str, str] | tuple[str, str, tuple[int, ...]]  # as NumPy takes it
+DtypeField: TypeAlias = tuple[str, str] | tuple[str, str, tuple[int, ...]]  # as a NumPy type
 MESSAGE_HEAD: list[DtypeField] = [
     ("opcode", "u1"),
     ("length", "<u8"),
@@ -43,20 +43,20 @@ MESSAGE_HEAD: list[DtypeField] = [
 
 
 class Damaged(Exception):
-    """A record that cannot be what its head says."""
+    """A record that contradicts its header."""
 
 
 class TooMuch(Exception):
-    """A file that holds far more than it seems to."""
+    """A file that unpacks to far more than its size suggests."""
 
 
 def message_dtype(payload: list[DtypeField]) -> np.dtype[np.void]:
-    """A message record of the given payload as a packed NumPy record."""
+    """Return the type of a message record with the given payload as a packed NumPy record."""
     return np.dtype([*MESSAGE_HEAD, ("data", np.dtype(payload))])
 
 
 def messages(dtype: np.dtype[np.void], channel: int, sequence: int, nanoseconds: ndarray) -> ndarray:
-    """Message records with their heads filled and their data still empty."""
+    """Return message records with their headers filled and their data still empty."""
     rows = np.zeros(len(nanoseconds), dtype)
     rows["opcode"], rows["length"], rows["channel"] = MESSAGE, dtype.itemsize - RECORD_HEAD, channel
     rows["sequence"] = (sequence + np.arange(len(rows))).astype("<u4")
@@ -65,7 +65,8 @@ def messages(dtype: np.dtype[np.void], channel: int, sequence: int, nanoseconds:
 
 
 class McapWriter:
-    """Writes straight to the file: whatever ``chunk`` and its like have returned from, a killed process has kept.
+    """Write directly to the file: once ``chunk`` or a similar method has returned, its data survives if the process is
+    killed.
 
     When the disk is full the file is cut back to its last whole record and still gets its summary.
     """
@@ -78,7 +79,7 @@ class McapWriter:
         self._schemas: list[Foreign] = []
         self._channels: list[Foreign] = []
         self._chunks: list[tuple[Foreign, dict[int, int]]] = []
-        self._indexes: list[tuple[int, int, Foreign]] = []  # of attachments and metadata: (opcode, place, record)
+        self._indexes: list[tuple[int, int, Foreign]] = []  # attachments and metadata: (opcode, position, record)
         self._file = open(path, "wb", buffering=0)  # noqa: SIM115 - lives as long as the writer
         self.size = 0
         try:
@@ -117,7 +118,7 @@ class McapWriter:
         self._indexes.append((ATTACHMENT_INDEX, index.offset, index))
 
     def chunk(self, runs: list[ndarray]) -> None:
-        """One chunk of runs of message records (``messages``), with their message indexes."""
+        """Write one chunk of runs of message records (``messages``), with their message indexes."""
         runs = [run for run in runs if len(run)]
         if not runs:
             return
@@ -165,7 +166,7 @@ class McapWriter:
 
     # -- the end -------------------------------------------------------------------------------------------------------
     def finish(self, name: str, entries: dict[str, str]) -> int:
-        """Write last metadata and the summary, and close; returns how many chunks had to give way on a full disk."""
+        """Write the last metadata and the summary, and close; return how many chunks were dropped on a full disk."""
         given_up = 0
         while True:
             try:
@@ -239,7 +240,7 @@ class McapWriter:
         return builder.end()
 
     def _write(self, data: bytes) -> None:
-        """All of it, or an OSError and none of it."""
+        """Write everything, or raise an OSError and write nothing."""
         rest = memoryview(data)
         try:
             while rest:
@@ -259,7 +260,7 @@ class McapWriter:
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 class Record(NamedTuple):
-    """One record of a file: its opcode, where it starts, and its body; ``damage`` says why a chunk cannot be read."""
+    """One record of a file: its opcode, position and body; ``damage`` says why a chunk cannot be read."""
 
     opcode: int
     start: int
@@ -268,10 +269,10 @@ class Record(NamedTuple):
 
 
 def walk(data: memoryview) -> Iterator[Record]:
-    """The whole records of a file from its start, chunks unpacked, until the end or the first torn one.
+    """Yield the whole records of a file from its start, chunks unpacked, up to the end or the first truncated one.
 
-    A message outside of chunks is given as a chunk of its own. A chunk that does not agree with its
-    checksum is given as it is, with its damage, and the walk goes on behind it.
+    A message outside chunks is yielded as a separate chunk. A chunk with a wrong checksum is yielded as it is, with its
+    damage, and reading continues after it.
     """
     place = len(MAGIC)
     while place + RECORD_HEAD <= len(data):
@@ -295,7 +296,7 @@ def walk(data: memoryview) -> Iterator[Record]:
 
 
 def check_size(data: memoryview) -> None:
-    """Refuse a file whose chunks would fill the memory, by what their heads say and before any is unpacked."""
+    """Raise for a file whose chunks would fill the memory, judged by their headers before any is unpacked."""
     place, whole = len(MAGIC), 0
     while place + RECORD_HEAD + 24 <= len(data):
         opcode, length = struct.unpack_from("<BQ", data, place)
@@ -308,7 +309,9 @@ def check_size(data: memoryview) -> None:
 
 
 def inside(chunk: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """(opcode, record with its head) of the records inside a chunk; a run of equal message records comes as one."""
+    """Yield (opcode, record with its header) for the records inside a chunk; a run of equal message records comes as
+    one.
+    """
     place = 0
     while place + RECORD_HEAD <= len(chunk):
         opcode, length = struct.unpack_from("<BQ", chunk, place)
@@ -321,7 +324,7 @@ def inside(chunk: memoryview) -> Iterator[tuple[int, memoryview]]:
 
 
 def _equal_messages(data: memoryview, size: int) -> int:
-    """How many of the records that follow are messages of this length on the channel of the first."""
+    """Return how many of the following records are messages of this length on the channel of the first."""
     heads = np.dtype(
         {
             "names": ["opcode", "length", "channel"],
@@ -332,7 +335,7 @@ def _equal_messages(data: memoryview, size: int) -> int:
     )
     rows = np.frombuffer(data, heads, len(data) // size)
     channel, seen, look = rows[0]["channel"], 1, 8
-    while seen < len(rows):  # ever farther: the work is that of the run, not of all that follows it
+    while seen < len(rows):  # in growing steps: the work is proportional to the run, not to everything after it
         part = rows[seen : seen + look]
         differs = (part["opcode"] != MESSAGE) | (part["length"] != size - RECORD_HEAD) | (part["channel"] != channel)
         if differs.any():
@@ -342,7 +345,7 @@ def _equal_messages(data: memoryview, size: int) -> int:
 
 
 def parsed(opcode: int, body: memoryview) -> Foreign:
-    """A schema, channel, attachment, metadata or other small record as the mcap package's object."""
+    """Return a schema, channel, attachment, metadata or other small record as the mcap package's object."""
     from io import BytesIO
 
     from mcap import records
@@ -361,7 +364,7 @@ def parsed(opcode: int, body: memoryview) -> Foreign:
         raise Damaged(f"a record of kind {opcode} cannot be read: {error}") from None
     if opcode == ATTACHMENT:
         texts = len(record.name.encode()) + len(record.media_type.encode())
-        end = 32 + texts + len(record.data)  # a later version of the format may have more behind the checksum
+        end = 32 + texts + len(record.data)  # a later version of the format may have more after the checksum
         (crc,) = struct.unpack_from("<I", body, end)
         if crc and crc != zlib.crc32(body[:end]):
             raise Damaged(f"its {record.name[:60]!r} does not agree with its checksum")

@@ -1,4 +1,4 @@
-"""How far two runs of the same robot are apart: the figures of section 7 of de Paula et al. 2024.
+"""Distances between two runs of the same robot: the figures of section 7 of de Paula et al. 2024.
 
 Both recordings are compared at the times they share, so that a run that stopped early is compared while it lasted.
 A mean absolute error is the mean of |a - b| over those times.
@@ -7,25 +7,25 @@ A mean absolute error is the mean of |a - b| over those times.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.recording.recording import Recording
+from nptrace.array_types import Float
 
 _TICKS = 1e7  # times are equal if they agree to 0.1 microseconds
 
 
 def position_mae(a: Recording, b: Recording) -> Float[ndarray, "3"]:
-    """Mean absolute error of the trunk's position, x, y, z [m]."""
+    """Return the mean absolute error of the trunk's position, x, y, z [m]."""
     rows_a, rows_b = shared_rows(a, b)
     return np.abs(a.trunk_position[rows_a] - b.trunk_position[rows_b]).mean(axis=0)
 
 
 def euler_mae_deg(a: Recording, b: Recording, order: str = "zyx") -> Float[ndarray, "3"]:
-    """Mean absolute error of the trunk's Euler angles [deg], in their order: yaw, pitch, roll for ``zyx``.
+    """Return the mean absolute error of the trunk's Euler angles [deg], in their order: yaw, pitch, roll for ``zyx``.
 
-    A difference is taken the short way round.
+    A difference is taken in the shorter direction.
     """
     rows_a, rows_b = shared_rows(a, b)
     apart = a.trunk_euler(order)[rows_a] - b.trunk_euler(order)[rows_b]
@@ -33,21 +33,23 @@ def euler_mae_deg(a: Recording, b: Recording, order: str = "zyx") -> Float[ndarr
 
 
 def force_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Mean absolute error of the vertical ground reaction force in a step [N], of one foot or of all of them."""
+    """Return the mean absolute error of the vertical ground reaction force in a step [N], for one foot or all of
+    them.
+    """
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float(np.abs(a.force[rows_a][:, feet, 2] - b.force[rows_b][:, feet, 2]).mean())
 
 
 def contact_agreement(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Fraction of the time, 0 to 1, in which both report the same contact; of one foot or of all of them."""
+    """Return the fraction of the time, 0 to 1, in which both report the same contact; for one foot or all of them."""
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float((a.contact[rows_a][:, feet] == b.contact[rows_b][:, feet]).mean())
 
 
 def peak_force(rec: Recording, foot: str | None = None, percentile: float = 100.0) -> float:
-    """Largest vertical ground reaction force in a step [N]; a ``percentile`` below 100 leaves out rare spikes.
+    """Return the largest vertical ground reaction force in a step [N]; a ``percentile`` below 100 ignores rare spikes.
 
     It grows as steps get shorter where feet strike the ground: ``peak_force_mean`` converges.
     """
@@ -57,26 +59,28 @@ def peak_force(rec: Recording, foot: str | None = None, percentile: float = 100.
 
 
 def force_mean_mae(a: Recording, b: Recording, foot: str | None = None) -> float:
-    """Mean absolute error of the vertical ground reaction force, mean over 10 ms [N], of one foot or of all."""
+    """Return the mean absolute error of the vertical ground reaction force, mean over 10 ms [N], for one foot or
+    all.
+    """
     rows_a, rows_b = shared_rows(a, b)
     feet = _feet(a, foot)
     return float(np.abs(a.force_mean[rows_a][:, feet, 2] - b.force_mean[rows_b][:, feet, 2]).mean())
 
 
 def peak_force_mean(rec: Recording, foot: str | None = None) -> float:
-    """Largest vertical ground reaction force, mean over 10 ms [N]."""
+    """Return the largest vertical ground reaction force, mean over 10 ms [N]."""
     return float(rec.force_mean[:, _feet(rec, foot), 2].max(initial=0.0))
 
 
 def wall_seconds(rec: Recording) -> float:
-    """Time spent stepping [s], as the engine that made the recording measured it."""
+    """Return the time spent stepping [s], as measured by the engine that made the recording."""
     if "wall_seconds" not in rec.meta:
         raise InputError(f"this recording of '{rec.robot.name}' does not record how long it took")
     return float(rec.meta["wall_seconds"])
 
 
 def shared_rows(a: Recording, b: Recording) -> tuple[ndarray, ndarray]:
-    """Rows of each at the times that both have."""
+    """Return the rows of each at common times."""
     if a.robot.foot_names != b.robot.foot_names or a.robot.nq != b.robot.nq:
         raise InputError(
             f"robots '{a.robot.name}' and '{b.robot.name}' cannot be compared: their feet or joints differ"

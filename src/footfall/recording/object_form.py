@@ -1,4 +1,4 @@
-"""Free bodies as plain JSON and back, for the head of a recording: enough to draw them."""
+"""Free bodies as plain JSON and back, for the header of a recording: enough to draw them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 1000
 
 
 def object_forms(objects: Sequence[FreeBody]) -> list[dict[str, Json]]:
-    """One form each, in the order of the column ``object_pose``."""
+    """Return one JSON object each, in the order of the column ``object_pose``."""
     return [_form(body) for body in objects]
 
 
@@ -25,7 +25,7 @@ def _form(body: FreeBody) -> dict[str, Json]:
 
 
 def objects_of(forms: Json) -> tuple[FreeBody, ...]:
-    """The free bodies of forms, which nobody vouches for."""
+    """Return the free bodies of untrusted JSON objects."""
     if not isinstance(forms, list) or len(forms) > _MOST or not all(isinstance(form, dict) for form in forms):
         raise InputError("its objects are not a list of JSON objects")
     found: list[FreeBody] = []

@@ -1,4 +1,4 @@
-"""How a run was made: settings of its parts, its command, the options it was planned from, the revision of the code."""
+"""The origin of a run: settings of its parts, its command, the options it was planned from, the code's revision."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from footfall.control.interface import Command
 from footfall.errors import InputError
 from nptrace._types import Given, Json
 
-_LONGEST = 64  # numbers of an array that are written down
+_LONGEST = 64  # largest array that is written out
 _DEEPEST = 6
 
 
 def settings_of(part: Given, depth: int = 0) -> Json:
-    """Return the numbers and words that a part was made with, as JSON; a class by its name, what is long left out."""
+    """Return the settings of a part as JSON; a class by its name, without large arrays."""
     part = unadapted(part)
     if part is None or isinstance(part, (bool, str)):
         return part
@@ -43,7 +43,7 @@ def settings_of(part: Given, depth: int = 0) -> Json:
 
 
 def command_words(command: Command | Callable[[float], Command]) -> Json:
-    """Return a command as its parts, a schedule as the text it is read from, and a function as its name."""
+    """Return a command as its fields, a schedule as its text, and a function as its name."""
     if isinstance(command, Command):
         return {key: float(value) for key, value in dataclasses.asdict(command).items() if value}
     return str(command) if dataclasses.is_dataclass(command) else f"function {getattr(command, '__name__', 'of time')}"
@@ -57,7 +57,7 @@ def revisions() -> dict[str, str]:
 
 
 def _revision(folder: Path) -> str | None:
-    """Return what the HEAD of a folder's repository points to; git itself is not run."""
+    """Return the target of HEAD of a folder's repository; git itself is not run."""
     for place in (folder, *folder.parents):
         dot_git = place / ".git"
         try:
@@ -89,7 +89,7 @@ def _head(folder: Path) -> str | None:
 
 # -- the command that makes the run again ------------------------------------------------------------------------------
 def rerun_command(meta: Mapping[str, Json]) -> str:
-    """Return the command line that repeats a run, from what its recording says of its options."""
+    """Return the command line that repeats a run, from the options in its recording."""
     words = meta.get("rerun")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise InputError(

@@ -1,7 +1,7 @@
 """A run, column by column: states, commands, torques, contact forces and modes, energies, events.
 
-``rec["q"]`` or ``rec.q`` is an array with time as its first axis; ``recording.columns.STANDARD`` says what the standard
-columns hold and in which unit. Any further column, such as a controller's telemetry, is kept as well.
+``rec["q"]`` or ``rec.q`` is an array with time as its first axis; ``recording.columns.STANDARD`` defines the standard
+columns and their units. Any further column, such as a controller's telemetry, is kept as well.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import __version__, compiling, hints
@@ -38,6 +37,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, weight_of
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
 from nptrace._types import Json, Operand
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     import pandas
@@ -77,7 +77,7 @@ class Recording:
         if name not in self.columns and name in hints.RECORDING:
             raise InputError(f"this recording has no column {name!r}: it is {hints.RECORDING[name]}")
         if name not in self.columns and hasattr(type(self), name):
-            raise InputError(f"{name!r} is computed from columns, and is no column itself: it is rec.{name}")
+            raise InputError(f"{name!r} is computed from columns and is not a column: it is rec.{name}")
         column = name.partition(".")[0]
         if name not in self.columns and column in self.columns:
             raise InputError(f"a column has all its numbers, rec[{column!r}]; {name!r} is one of to_pandas()")
@@ -106,56 +106,59 @@ class Recording:
 
     @property
     def time(self) -> Float[ndarray, "T"]:
-        """[s]"""
+        """Return the time [s]."""
         return self["time"]
 
     @property
     def q(self) -> Float[ndarray, "T nq"]:
-        """Base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
+        """Return base position [m], base quaternion (w, x, y, z), joint positions [rad]."""
         return self["q"]
 
     @property
     def v(self) -> Float[ndarray, "T nv"]:
-        """Angular [rad/s] and linear [m/s] velocity of the base in its own axes, joint rates [rad/s]."""
+        """Return angular [rad/s] and linear [m/s] velocity of the base in its own axes, joint rates [rad/s]."""
         return self["v"]
 
     @property
     def torque(self) -> Float[ndarray, "T nj"]:
-        """Torque of the motors, as seen at the joints: behind belts that on the rotors [N m]."""
+        """Return the torque of the motors, as seen at the joints: behind belts, that on the rotors [N m]."""
         return self["torque"]
 
     @property
     def force(self) -> Float[ndarray, "T nf 3"]:
-        """Force of the ground on each foot in the last step, world axes [N]; its peaks grow as steps get shorter."""
+        """Return the ground's force on each foot in the last step, world axes [N]; its peaks grow as steps get
+        shorter.
+        """
         return self["force"]
 
     @property
     def force_mean(self) -> Float[ndarray, "T nf 3"]:
-        """Mean force of the ground on each foot over the last 10 ms, world axes [N], whatever the step.
+        """Return the ground's mean force on each foot over the last 10 ms, world axes [N], independent of the step
+        size.
 
-        It is computed from the impulses of all steps, or from the rows of ``force`` without those. Forces before the
+        It is computed from the impulses of all steps, or without them from the rows of ``force``. Forces before the
         recording count as zero.
         """
         return self["force_mean"] if "force_mean" in self else means_of_rows(self.time, self.force)
 
     @property
     def contact(self) -> Bool[ndarray, "T nf"]:
-        """Whether each foot touches the ground."""
+        """Return whether each foot touches the ground."""
         return self["contact"]
 
     @property
     def joint_position(self) -> Float[ndarray, "T nj"]:
-        """[rad]"""
+        """Return the joint positions [rad]."""
         return self.q[:, self.robot.nq - self.robot.nj :]
 
     @property
     def joint_velocity(self) -> Float[ndarray, "T nj"]:
-        """[rad/s]"""
+        """Return the joint velocities [rad/s]."""
         return self.v[:, self.robot.nv - self.robot.nj :]
 
     @property
     def ground(self) -> Ground | None:
-        """The ground of the run; None where it is not known: old recordings, grounds of a user-defined class."""
+        """Return the ground of the run; None if unknown: old recordings, user-defined grounds."""
         form = self.meta.get("ground_form")
         try:
             return None if form is None else ground_from_json(form)
@@ -164,30 +167,30 @@ class Recording:
 
     @property
     def objects(self) -> tuple[FreeBody, ...]:
-        """The free bodies of the run, in the order of ``object_pose`` and ``object_velocity``."""
+        """Return the free bodies of the run, in the order of ``object_pose`` and ``object_velocity``."""
         try:
             return objects_of(self.meta.get("objects", []))
         except InputError as error:
             raise RecordingError(f"the recording is damaged: {error}") from None
 
     def object_poses(self, row: int) -> Float[ndarray, "n 7"]:
-        """Positions and quaternions of the free bodies in one row."""
+        """Return positions and quaternions of the free bodies in one row."""
         return self["object_pose"][row] if "object_pose" in self else np.zeros((0, 7))
 
     @property
     def motor_velocity(self) -> Float[ndarray, "T nj"]:
-        """Rates of the motors, as seen at the joints: those of the joints unless there are belts between [rad/s]."""
+        """Return rates of the motors, as seen at the joints: those of the joints unless belts lie between [rad/s]."""
         return self.columns.get("rotor_velocity", self.joint_velocity)
 
     # -- the feet ------------------------------------------------------------------------------------------------------
     @property
     def foot_positions(self) -> Float[ndarray, "T nf 3"]:
-        """Positions of the centres of the feet in the world [m], computed from q on demand."""
+        """Return positions of the centres of the feet in the world [m], computed from q on demand."""
         return self._of_feet()[0]
 
     @property
     def foot_velocities(self) -> Float[ndarray, "T nf 3"]:
-        """Velocities of the centres of the feet in world axes [m/s], computed from q and v on demand."""
+        """Return velocities of the centres of the feet in world axes [m/s], computed from q and v on demand."""
         return self._of_feet()[1]
 
     def _of_feet(self) -> tuple[ndarray, ndarray]:
@@ -207,18 +210,18 @@ class Recording:
 
     @property
     def trunk_velocity(self) -> Float[ndarray, "T 3"]:
-        """Linear velocity of the base's origin, world axes [m/s]; ``v[:, 3:6]`` has it in base axes."""
+        """Return the linear velocity of the base's origin, world axes [m/s]; ``v[:, 3:6]`` has it in base axes."""
         self._floating()
         return np.einsum("ijt,tj->ti", quaternion.to_rotation(self.q[:, 3:7].T), self.v[:, 3:6])
 
     @property
     def trunk_angular_velocity(self) -> Float[ndarray, "T 3"]:
-        """Angular velocity of the base, world axes [rad/s]; ``v[:, :3]`` has it in base axes."""
+        """Return the angular velocity of the base, world axes [rad/s]; ``v[:, :3]`` has it in base axes."""
         self._floating()
         return np.einsum("ijt,tj->ti", quaternion.to_rotation(self.q[:, 3:7].T), self.v[:, :3])
 
     def trunk_euler(self, order: str = "zyx") -> Float[ndarray, "T 3"]:
-        """Body-fixed Euler angles [rad] in the order of the rotations: yaw, pitch, roll for ``zyx``."""
+        """Return body-fixed Euler angles [rad] in the order of the rotations: yaw, pitch, roll for ``zyx``."""
         self._floating()
         if order not in EULER_ORDERS:
             raise unknown("order of Euler angles", order, EULER_ORDERS)
@@ -226,17 +229,19 @@ class Recording:
 
     @property
     def duration(self) -> float:
-        """From the first to the last row [s]."""
+        """Return the time from the first to the last row [s]."""
         return float(self.time[-1] - self.time[0]) if len(self) else 0.0
 
     @property
     def distance(self) -> float:
-        """Horizontal distance between the first and the last position of the trunk [m]."""
+        """Return the horizontal distance between the first and the last position of the trunk [m]."""
         return float(np.hypot(*(self.trunk_position[-1] - self.trunk_position[0])[:2])) if len(self) else 0.0
 
     @hints.takes({})
     def mean_speed(self, after: float = 0.0) -> float:
-        """Forward displacement over time [m/s] from the time ``after`` [s] on; forward is the heading at that time."""
+        """Return forward displacement over time [m/s] from the time ``after`` [s] on; forward is the heading at that
+        time.
+        """
         self._floating()
         part = self.between(after, None)
         yaw = part.trunk_euler()[0, 0]
@@ -245,7 +250,9 @@ class Recording:
 
     @hints.takes({})
     def mean_velocity(self, after: float = 0.0) -> tuple[float, float, float]:
-        """Mean forward and sideways velocity [m/s] in axes that turn with the heading, and mean turn rate [rad/s]."""
+        """Return mean forward and sideways velocity [m/s] in axes that follow the heading, and mean turn rate
+        [rad/s].
+        """
         part = self.between(after, None)
         yaw = np.unwrap(part.trunk_euler()[:, 0])
         x, y = np.diff(part.trunk_position[:, :2], axis=0).T
@@ -257,19 +264,21 @@ class Recording:
     # -- energy --------------------------------------------------------------------------------------------------------
     @property
     def energy(self) -> Float[ndarray, "T"]:
-        """Kinetic and potential energy [J]."""
+        """Return kinetic plus potential energy [J]."""
         return self["kinetic"] + self["potential"]
 
     def energy_balance(self) -> Float[ndarray, "T"]:
-        """Energy gained minus all work done on the robot since the start [J]: zero but for the integrator's error.
+        """Return the energy gained minus all work on the robot since the start [J]: zero except for integration error.
 
-        Work is ``work`` and every column that ends in ``_work``; what dissipates is negative.
+        Work is ``work`` and every column that ends in ``_work``; dissipation is negative.
         """
         return (self.energy - self.energy[0]) - sum(self[k] - self[k][0] for k in self._works())
 
     def energy_residual(self) -> float:
-        """Largest energy balance relative to the energy moved: the largest sum of the works' and the change's size, or
-        what went from kinetic to potential energy or back if that is more, as in a fall without any work."""
+        """Return the largest energy balance relative to the energy moved: the largest sum of the magnitudes of works
+        and energy change, or the exchange of kinetic and potential energy if that is larger, as in a fall without
+        any work.
+        """
         moved = np.abs(self.energy - self.energy[0]) + sum(np.abs(self[k] - self[k][0]) for k in self._works())
         changed = (np.abs(self[k] - self[k][0]) for k in ("kinetic", "potential"))
         scale = float(np.max([moved, *changed]))
@@ -287,7 +296,7 @@ class Recording:
         return part.spent() / effort if effort > 0 else float("inf")
 
     def spent(self) -> float:
-        """Positive mechanical work of the motors [J] from the first to the last row.
+        """Return the positive mechanical work of the motors [J] from the first to the last row.
 
         It is accumulated in every step; without that column, it is computed from the torques and rates of the rows.
         """
@@ -305,7 +314,7 @@ class Recording:
     # -- parts ---------------------------------------------------------------------------------------------------------
     @hints.takes({})
     def between(self, start: float | None = None, end: float | None = None) -> Recording:
-        """The rows and events with start <= time <= end [s]; None leaves an end open."""
+        """Return the rows and events with start <= time <= end [s]; None leaves an end open."""
         for time in (start, end):
             if time is not None and not isinstance(time, Real):
                 raise InputError(f"an interval of a recording is given by two times [s], got {time!r}")
@@ -373,7 +382,7 @@ class Recording:
         return to_pandas(Recording(self.robot, {**self.columns, **further}, meta=self.meta) if derived else self)
 
     def to_xarray(self) -> xarray.Dataset:
-        """An xarray Dataset with named dimensions (time, joint, foot, axis, ...) and units."""
+        """Return an xarray Dataset with named dimensions (time, joint, foot, axis, ...) and units."""
         from footfall.recording.tables import to_xarray
 
         return to_xarray(self)
@@ -386,15 +395,15 @@ class Recording:
 
     @classmethod
     def from_netcdf(cls, path: str | os.PathLike[str]) -> Recording:
-        """The recording of a file that ``to_netcdf`` wrote."""
+        """Return the recording in a file that ``to_netcdf`` wrote."""
         from footfall.recording.tables import from_netcdf
 
         return cls(*from_netcdf(Path(path)))
 
     def plot(self, kind: str = "trunk", *others: Recording, **options: Any) -> Figure:
-        """A matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``.
+        """Return a matplotlib figure: ``trunk``, ``contact``, ``torque``, ``joints`` or ``energy``.
 
-        ``others`` are laid over it, named by ``labels`` or by what tells the runs apart; ``between=(t0, t1)`` [s].
+        ``others`` are laid over it, named by ``labels`` or by their differing settings; ``between=(t0, t1)`` [s].
         """
         from footfall.analysis.plots import plot
 
@@ -409,7 +418,7 @@ class Recording:
 
     @hints.takes({})
     def picture(self, time: float | None = None, width: int = 640, height: int = 360) -> Image:
-        """The robot at a time [s], by default the middle, as a Pillow image; needs no browser and no GPU."""
+        """Return a Pillow image of the robot at a time [s], by default the middle; needs no browser and no GPU."""
         from footfall.draw.video import picture
 
         return picture(self, time, width, height)
@@ -431,7 +440,7 @@ class Recording:
         machine.
 
         Raises:
-            InputError: The run was made by a program; what it was made with is in ``meta["controller_settings"]``.
+            InputError: The run was made by a program; its settings are in ``meta["controller_settings"]``.
         """
         return rerun_command(self.meta)
 
@@ -452,7 +461,7 @@ class Recording:
             rows.append(("time step" if key == "dt" else key, reported))
         rows.append(("columns", ", ".join(f"{k} {a.shape[1:] or ''}".strip() for k, a in self.columns.items())))
         rows += [(f"{event.time:.3f} s", f"{event.kind}: {event.message}") for event in self.events[:10]]
-        left = 'style="text-align:left;vertical-align:top"'  # whatever the notebook's own style
+        left = 'style="text-align:left;vertical-align:top"'  # overrides the notebook's style
         cells = "".join(f"<tr><th {left}>{html.escape(k)}</th><td {left}>{html.escape(v)}</td></tr>" for k, v in rows)
         return f"<table>{cells}</table>"
 

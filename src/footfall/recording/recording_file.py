@@ -1,18 +1,18 @@
-"""Recordings as ``.mcap`` files, written as the run goes: what is in a file, and reading even a broken one.
+"""Recordings as ``.mcap`` files, written during the run: contents of a file, and reading even a broken one.
 
 In the order of the file:
 
-- metadata ``footfall``: ``format``, ``meta``, the run in words as JSON (robot, digest, dt, controller, seed, ...), and
-  ``robot``, the SHA-256 of the attachment: a robot that is not the one recorded is refused;
+- metadata ``footfall``: ``format``, ``meta``, a description of the run as JSON (robot, digest, dt, controller, seed,
+  ...), and ``robot``, the SHA-256 of the attachment: a robot that is not the one recorded is refused;
 - attachment ``robot.json``: the robot itself, so that the recording opens without the model it came from;
-- channel ``/sample``, one message a row: the columns one after another as little-endian float64, int64 or bool. That is
-  just what ROS 1 makes of fixed-length arrays, and the schema says it as ``ros1msg``, so that Foxglove and others plot
-  every number (``/sample.q[7]``). The channel's metadata entry ``columns`` gives name, kind, shape and unit of each;
+- channel ``/sample``, one message per row: the columns in sequence as little-endian float64, int64 or bool. This is the
+  encoding of fixed-length arrays in ROS 1, and the schema is ``ros1msg``, so that Foxglove and others plot every number
+  (``/sample.q[7]``). The channel's metadata entry ``columns`` gives name, kind, shape and unit of each;
 - channel ``/events``: ``foxglove.Log`` messages as JSON, ``name`` being the event's kind;
 - metadata ``footfall.end``: ``meta`` as it stood at the end (stop reason, fell, diverged).
 
-A file bears its own name from the start and has no summary until it is closed. A run that is killed leaves all but
-the chunk in hand (``recover`` makes a whole file of it); an exception, Ctrl-C and a full disk leave a whole file.
+A file has its final name from the start and no summary until it is closed. A killed run loses only the present chunk
+(``recover`` makes a complete file of the rest); after an exception, Ctrl-C or a full disk the file is complete.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MOST_EVENTS = 1_000_000
 
 @dataclass(kw_only=True)
 class Contents:
-    """The contents of a file. ``whole``: it was closed, and nothing in it is damaged."""
+    """The contents of a file. ``whole``: it was closed, and is undamaged."""
 
     robot: Robot
     columns: dict[str, ndarray]
@@ -84,7 +84,7 @@ def recover(path: str | os.PathLike[str], out: str | os.PathLike[str] | None = N
 
 
 def write(path: Path, robot: Robot, columns: Mapping[str, ndarray], events: list[Event], meta: dict[str, Json]) -> None:
-    """A whole recording at once: under a passing name first, so that ``path`` is never half a file."""
+    """Write a whole recording, under a temporary name first, so that ``path`` is never incomplete."""
     try:
         with whole_file(path) as passing, RecordingWriter(passing, robot, meta, chunk_rows=1024) as writer:
             if "time" in columns:
@@ -100,7 +100,7 @@ def _cause(error: Exception) -> str:
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """All that can be read of a recording, whole or not."""
+    """Return everything that can be read of a recording, complete or not."""
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -120,19 +120,19 @@ def read(path: str | os.PathLike[str]) -> Contents:
 
 @dataclass(kw_only=True)
 class _Reader:
-    """Goes through a file once, from its start."""
+    """Read a file once, from its start."""
 
     path: Path
     data: memoryview
-    version: str | None = None  # of the format
+    version: str | None = None  # version of the format
     robot: Robot | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     topics: dict[int, str] = field(default_factory=dict)
     layout: list[Layout] = field(default_factory=list)
     rows: list[ndarray] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    digest: str = ""  # of robot.json
-    records: int = 0  # inside of chunks
+    digest: str = ""  # digest of robot.json
+    records: int = 0  # in chunks
 
     def contents(self) -> Contents:
         good, lost, closed = len(mcap_file.MAGIC), 0, False
@@ -149,7 +149,7 @@ class _Reader:
         lost += len(self.data) - good
         if self.robot is None:
             raise mcap_file.Damaged("it holds no robot")
-        if lost == 0:  # else it may have lain in what is lost
+        if lost == 0:  # otherwise it may have been in the lost part
             self._check_version()
         columns = {c.name: _column([rows["data"][c.name] for rows in self.rows], c) for c in self.layout}
         rows = sum(len(r) for r in self.rows)
@@ -207,13 +207,13 @@ class _Reader:
         self.topics[channel.id] = channel.topic
 
     def _messages(self, found: memoryview) -> None:
-        """A run of equal messages; those on channels of others are left alone."""
+        """Read a run of equal messages; those on channels of other programs are ignored."""
         (length, number) = struct.unpack_from("<QH", found, 1)
         topic = self.topics.get(number)
         if topic == "/sample":
             dtype = mcap_file.message_dtype(payload(self.layout))
             if dtype.itemsize != length + mcap_file.RECORD_HEAD:
-                raise mcap_file.Damaged(f"its rows are {length} bytes long, and its columns say {dtype.itemsize - 9}")
+                raise mcap_file.Damaged(f"its rows are {length} bytes long, but its columns take {dtype.itemsize - 9}")
             self.rows.append(np.frombuffer(found, dtype))
         elif topic == "/events":
             size = length + mcap_file.RECORD_HEAD
@@ -230,7 +230,7 @@ def _column(parts: list[ndarray], column: Layout) -> ndarray:
 
 
 def _layout(entries: Json) -> list[Layout]:
-    """The columns as a channel's metadata gives them, checked: nobody vouches for a file."""
+    """Return the columns from a channel's metadata, checked: files are untrusted."""
     layout = []
     for entry in entries if isinstance(entries, list) else [None]:
         match entry:

@@ -1,4 +1,4 @@
-"""Writing a recording while its run goes; ``recording_file`` says what is in the file."""
+"""Write a recording during its run; ``recording_file`` describes the file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FORMAT = 1
 CHUNK_ROWS = 256
 FLUSH_SECONDS = 1.0
 _ROS_KINDS = {"float64": "float64", "int64": "int64", "bool": "bool"}
-_LEVELS = {"fell": 4, "diverged": 4, "error": 4, "warning": 3, "controller": 3}  # of foxglove.Log; 2 is info
+_LEVELS = {"fell": 4, "diverged": 4, "error": 4, "warning": 3, "controller": 3}  # levels of foxglove.Log; 2 is info
 _LOG_SCHEMA = {
     "title": "foxglove.Log",
     "type": "object",
@@ -51,7 +51,7 @@ _LOG_SCHEMA = {
 
 
 class RecordingError(FootfallError):
-    """A recording that cannot be written or read."""
+    """A recording cannot be written or read."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Event:
 
 
 class Layout(NamedTuple):
-    """How one column lies in a row."""
+    """Position and type of one column in a row."""
 
     name: str
     kind: str
@@ -74,7 +74,7 @@ class Layout(NamedTuple):
 
 # -- writing -----------------------------------------------------------------------------------------------------------
 class RecordingWriter:
-    """Writes a run to a file while it goes; ``append`` blocks of columns, ``close`` at the end (or use ``with``).
+    """Write a run to a file while it runs; ``append`` blocks of columns, ``close`` at the end (or use ``with``).
 
     The columns are those of the first block. ``meta`` may be changed until the end and is written again there. A block
     reaches the file once ``chunk_rows`` rows are waiting, and at the latest with the first ``append`` after a second.
@@ -119,7 +119,7 @@ class RecordingWriter:
         termination.opened(self)
 
     def append(self, columns: Mapping[str, Operand], events: Iterable[Event] = ()) -> None:
-        """Add rows: arrays with a leading time axis, the same columns every time; and events, or events alone."""
+        """Add rows: arrays with a leading time axis and always the same columns; with events, or events alone."""
         if self.closed:
             raise RecordingError(f"the recording {self.path} is closed")
         if not columns:
@@ -148,7 +148,7 @@ class RecordingWriter:
             self._fail(error)
 
     def close(self) -> None:
-        """Write what is waiting and the summary; a second call does nothing."""
+        """Write waiting rows and the summary; a second call does nothing."""
         if self.closed:
             return
         try:
@@ -175,7 +175,7 @@ class RecordingWriter:
             self.close()
             return
         self.meta.setdefault("interrupted", f"{kind.__name__}: {error}" if str(error) else kind.__name__)
-        with contextlib.suppress(FootfallError):  # the first error is the one to see
+        with contextlib.suppress(FootfallError):  # the first error is the relevant one
             self.close()
 
     def _start(self, arrays: dict[str, ndarray]) -> None:
@@ -225,14 +225,14 @@ class RecordingWriter:
         self._flushed = time.monotonic()
 
     def _fail(self, error: OSError) -> None:
-        """Finish the file with what fits, and say so."""
+        """Complete the file with what fits, and raise."""
         self.closed = True
         termination.closed(self)
         self.meta.setdefault("interrupted", reason(error))
         kept = "what was written before is kept in it"
         try:
             self._file.finish("footfall.end", {"meta": to_json(self.meta)})
-        except (OSError, ValueError):  # not even the summary; or the file is closed already
+        except (OSError, ValueError):  # not even the summary; or the file is already closed
             self._file.abandon()
             kept = f"'footfall recover {self.path}' saves what was written before"
         raise RecordingError(f"cannot write the recording {self.path}: {reason(error)}; {kept}") from error
@@ -240,7 +240,7 @@ class RecordingWriter:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Holds Ctrl-C and SIGTERM back until the file and what we know about it agree again."""
+    """Defer Ctrl-C and SIGTERM until the file and our record of it agree again."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -257,7 +257,7 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def to_json(meta: Mapping[str, Json]) -> str:
-    """``meta`` as JSON; NumPy numbers and arrays count as numbers and lists."""
+    """Return ``meta`` as JSON; NumPy numbers and arrays become numbers and lists."""
 
     def plain(value: Json) -> Json:
         if isinstance(value, (np.ndarray, np.generic)):

@@ -1,4 +1,4 @@
-"""The columns of a run that went to a file: none is in memory until it is asked for."""
+"""The columns of a run in a file, read on demand."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from footfall.recording.recording_writer import Layout, RecordingError, Recordin
 
 
 class LazyColumns(MutableMapping[str, ndarray]):
-    """Columns that are read when asked for; they were checked when they were written."""
+    """Columns that are read on demand; they were checked when they were written."""
 
     @abstractmethod
     def part(self, rows: slice) -> LazyColumns:
-        """Some rows of every column, read when asked for as well."""
+        """Return some rows of every column, also read on demand."""
 
 
 class StoredColumns(LazyColumns):
-    """Reads a column from the file when it is first asked for, and keeps it from then on.
+    """Read a column from the file on first use, and keep it from then on.
 
-    The file is held open: it may be renamed or removed. One that is written over is noticed and refused.
+    The file is kept open: it may be renamed or removed. An overwritten file is detected and refused.
     """
 
     def __init__(self, writer: RecordingWriter) -> None:
@@ -52,7 +52,7 @@ class StoredColumns(LazyColumns):
             raise KeyError(name)
         if name not in self._kept:
             scalars = [c.name for c in self._layout.values() if not c.shape and c.name not in self._kept]
-            self._read(scalars if name in scalars else [name])  # narrow ones come along in one pass
+            self._read(scalars if name in scalars else [name])  # narrow columns are read along in one pass
         return self._kept[name]
 
     def __setitem__(self, name: str, column: ndarray) -> None:
@@ -76,7 +76,7 @@ class StoredColumns(LazyColumns):
         return self._all().values()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return dict, (self._all(),)  # a copy or another process has no part in the open file
+        return dict, (self._all(),)  # a copy or another process does not share the open file
 
     def part(self, rows: slice) -> LazyColumns:
         return _Part(self, rows)
@@ -111,7 +111,7 @@ class StoredColumns(LazyColumns):
 
 
 class _Part(LazyColumns):
-    """Rows of stored columns."""
+    """Some rows of stored columns."""
 
     def __init__(self, whole: StoredColumns, rows: slice) -> None:
         self._whole, self._rows = whole, rows

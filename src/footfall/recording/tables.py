@@ -1,4 +1,4 @@
-"""Recordings as tables: xarray Datasets and NetCDF with named dimensions; pandas, CSV and Parquet, a row per time."""
+"""Recordings as tables: xarray Datasets and NetCDF with named dimensions; pandas, CSV and Parquet, one row per time."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
 
 def to_xarray(rec: Recording) -> xarray.Dataset:
-    """Every column as a variable over ``time`` and, by name, ``joint``, ``foot``, ``axis``, ``coordinate`` and
-    ``speed``."""
+    """Return every column as a variable over ``time`` and named dimensions ``joint``, ``foot``, ``axis``,
+    ``coordinate``, ``speed``.
+    """
     xarray = _needed("xarray", "a table of a recording")
     names = _coordinates(rec.robot)
     variables, used = {}, set[str]()
@@ -60,7 +61,7 @@ def to_xarray(rec: Recording) -> xarray.Dataset:
 
 
 def to_netcdf(rec: Recording, path: Path) -> Path:
-    """Write ``to_xarray`` as NetCDF 4: all of the file, or nothing."""
+    """Write ``to_xarray`` as NetCDF 4, atomically."""
     table = to_xarray(rec)
     _netcdf()
     try:
@@ -73,7 +74,7 @@ def to_netcdf(rec: Recording, path: Path) -> Path:
 
 # -- one row per time --------------------------------------------------------------------------------------------------
 def flat_columns(rec: Recording) -> dict[str, np.ndarray]:
-    """Every number of a row by its own name, time first: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``."""
+    """Return every number of a row by name, time first: ``q.x``, ``torque.LF_hip``, ``force.LF.z``, ``spent``."""
     labels = _coordinates(rec.robot)
     flat = {"time": rec.time}
     for name, array in rec.columns.items():
@@ -88,7 +89,7 @@ def flat_columns(rec: Recording) -> dict[str, np.ndarray]:
 
 
 def to_pandas(rec: Recording) -> pandas.DataFrame:
-    """``flat_columns`` as a DataFrame with time [s] as its index; ``attrs`` say robot and units."""
+    """Return ``flat_columns`` as a DataFrame with time [s] as its index; ``attrs`` have robot and units."""
     pandas = _needed("pandas", "a pandas table of a recording")
     flat = flat_columns(rec)
     table = pandas.DataFrame(flat).set_index("time")
@@ -97,7 +98,7 @@ def to_pandas(rec: Recording) -> pandas.DataFrame:
 
 
 def to_csv(rec: Recording, path: Path) -> Path:
-    """A header and a row per time; numbers with all their digits, contact as 0 and 1."""
+    """Write a header and a row per time; numbers with all their digits, contact as 0 and 1."""
     flat = flat_columns(rec)
     cells = [(array.astype(int) if array.dtype == bool else array).tolist() for array in flat.values()]
     try:
@@ -111,7 +112,7 @@ def to_csv(rec: Recording, path: Path) -> Path:
 
 
 def to_parquet(rec: Recording, path: Path) -> Path:
-    """``flat_columns`` as Apache Parquet; units are in the fields' metadata, robot and settings in the file's."""
+    """Write ``flat_columns`` as Apache Parquet; units are in the fields' metadata, robot and settings in the file's."""
     arrow = _needed("pyarrow", "a Parquet file")
     parquet = _needed("pyarrow.parquet", "a Parquet file")
     flat = {name: arrow.array(np.ascontiguousarray(array)) for name, array in flat_columns(rec).items()}
@@ -127,7 +128,7 @@ def to_parquet(rec: Recording, path: Path) -> Path:
 
 
 def save_as(rec: Recording, path: Path) -> Path:
-    """Write the table that a suffix names; a suffix that names none is refused."""
+    """Write the table for a suffix; raise for an unknown one."""
     if path.suffix not in TABLES:
         known = ", ".join([".mcap", *TABLES])
         raise InputError(f"the suffix of {path.name!r} names no format of a recording: choose from {known}")
@@ -138,7 +139,7 @@ TABLES: dict[str, Callable[[Recording, Path], Path]] = {".csv": to_csv, ".parque
 
 
 def _flat_unit(name: str) -> str:
-    """The unit of one number of a row."""
+    """Return the unit of one number of a row."""
     column, _, part = name.partition(".")
     if column == "q":
         return "m" if part in ("x", "y", "z") else "1" if part.startswith("quat_") else "rad"
@@ -148,11 +149,11 @@ def _flat_unit(name: str) -> str:
 
 
 _PROBE = "import sys, xarray; xarray.open_dataset(sys.argv[1], engine='h5netcdf', decode_times=False).load()"
-_PATIENCE, _PACE = 60.0, 2e6  # [s] and [bytes/s] that HDF5 may take, on a machine that is busy
+_PATIENCE, _PACE = 60.0, 2e6  # [s] and [bytes/s] allowed to HDF5, on a busy machine
 
 
 def _check_readable(path: Path) -> None:
-    """Let another process read a file first: on a damaged one HDF5 may go round for ever, or end the process."""
+    """Let another process read a file first: on a damaged one HDF5 may loop forever, or end the process."""
     try:
         limit = _PATIENCE + path.stat().st_size / _PACE
         probe = subprocess.run([sys.executable, "-c", _PROBE, str(path)], capture_output=True, timeout=limit)
@@ -164,7 +165,7 @@ def _check_readable(path: Path) -> None:
 
 
 def from_netcdf(path: Path) -> tuple[Robot, dict[str, np.ndarray], list[Event], dict[str, Json]]:
-    """Robot, columns, events and meta of a file that ``to_netcdf`` wrote."""
+    """Return robot, columns, events and meta of a file that ``to_netcdf`` wrote."""
     xarray = _needed("xarray", "a table of a recording")
     _netcdf()
     try:
@@ -205,5 +206,5 @@ def _needed(package: str, purpose: str) -> ModuleType:
 
 
 def _netcdf() -> None:
-    for package in ("h5netcdf", "h5py"):  # newer h5netcdf leaves the choice of its backend to us
+    for package in ("h5netcdf", "h5py"):  # newer h5netcdf leaves the choice of its backend to the caller
         _needed(package, "a NetCDF file")

@@ -1,8 +1,8 @@
-"""SIGTERM while recordings are open: they are closed first.
+"""SIGTERM during open recordings: they are closed first.
 
-A plain SIGTERM ends a process at once and leaves a recording without its end. While one is open that was begun in the
-main thread, and nobody else answers the signal, it raises SystemExit instead, as Ctrl-C raises KeyboardInterrupt: runs
-then close their files on the way out. What nobody closes on that way is closed as the process ends.
+A plain SIGTERM ends a process at once and leaves a recording without its end. While a recording started in the main
+thread is open and there is no other handler, SIGTERM raises SystemExit instead, as Ctrl-C raises KeyboardInterrupt:
+runs then close their files during unwinding. Any others are closed as the process ends.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Closes(Protocol):
     def close(self) -> None: ...
 
 
-_open: weakref.WeakKeyDictionary[Closes, int] = weakref.WeakKeyDictionary()  # with the process that began it
+_open: weakref.WeakKeyDictionary[Closes, int] = weakref.WeakKeyDictionary()  # by the process that opened it
 _answering = False
 
 
 def opened(recording: Closes) -> None:
-    """A recording was begun."""
+    """Register an opened recording."""
     global _answering
     _open[recording] = os.getpid()
     main = threading.current_thread() is threading.main_thread()
@@ -45,7 +45,7 @@ def opened(recording: Closes) -> None:
 
 
 def closed(recording: Closes) -> None:
-    """It has its end; after the last one the signal is answered as it was before."""
+    """Unregister a closed recording; after the last one the previous signal handler is restored."""
     global _answering
     _open.pop(recording, None)
     main = threading.current_thread() is threading.main_thread()
@@ -56,7 +56,7 @@ def closed(recording: Closes) -> None:
 
 
 def _told(number: int, frame: FrameType | None) -> None:
-    if os.getpid() not in _open.values():  # a child of ours has a copy of what it must not finish
+    if os.getpid() not in _open.values():  # a child process has a copy that it must not complete
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.raise_signal(signal.SIGTERM)
     atexit.register(_close_left)
@@ -67,5 +67,5 @@ def _close_left() -> None:
     for recording, process in list(_open.items()):
         if process == os.getpid():
             recording.meta.setdefault("interrupted", _WHY)
-            with contextlib.suppress(Exception):  # as much as can be saved
+            with contextlib.suppress(Exception):  # save as much as possible
                 recording.close()

@@ -23,9 +23,9 @@ class EmergencyStop:
     """A switch between controller and motors, which no controller can override: ``Simulation(emergency_stop=...)``.
 
     ``damp``: every motor resists motion like a short-circuited winding, and the robot sinks down. ``brake``: every
-    joint is held where it was, and slips where that takes more than the motor's limit. The switch is thrown at the time
-    ``at`` [s], or by ``simulation.press_stop()``; ``reset`` releases it. ``stiffness`` [N m/rad] (of the brake) and
-    ``damping`` [N m s/rad] go with the robot's weight unless given.
+    joint is held where it was, and slips beyond the motor's limit. The switch is triggered at the time ``at`` [s], or
+    by ``simulation.press_stop()``; ``reset`` releases it. ``stiffness`` [N m/rad] (of the brake) and ``damping`` [N m
+    s/rad] scale with the robot's weight unless given.
     """
 
     kind: str = "damp"
@@ -43,7 +43,7 @@ class EmergencyStop:
                 checked_number(getattr(self, key), f"{key} of an emergency stop", 0.0)
 
     def gains(self, robot: Robot, gravity: Gravity = GRAVITY) -> tuple[float, float]:
-        """(kp, kd) of every joint."""
+        """Return (kp, kd) of every joint."""
         weight = supported_weight(robot, gravity)
         kp, kd = (0.0, DAMPING * weight) if self.kind == "damp" else (2.0 * weight, 0.03 * weight)
         if self.kind == "brake" and self.stiffness is not None:

@@ -1,16 +1,16 @@
-"""Sensors that fail: no reading, a frozen one, one stuck at a value, an offset; from a time on, for a while."""
+"""Sensor faults: no reading, a frozen one, one stuck at a value, an offset; from a time on, for some time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, positive_number
 from footfall.errors import InputError, unknown
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 KINDS = ("missing", "frozen", "stuck", "bias")
 SENSORS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")
@@ -46,7 +46,7 @@ class Fault:
             object.__setattr__(self, "axes", tuple(int(k) for k in self.axes))
 
     def check(self, size: int) -> None:
-        """Refuse an axis that a sensor of ``size`` numbers does not have."""
+        """Raise for an axis that a sensor of ``size`` numbers lacks."""
         if self.axes is not None and not all(0 <= k < size for k in self.axes):
             raise InputError(f"the {self.sensor} sensor has the axes 0 to {size - 1}, a fault names {list(self.axes)}")
 

@@ -1,14 +1,14 @@
-"""Sensors as XiLing carries them (Yan et al. 2021): IMU, joint encoders and force sensors under the feet.
+"""Sensors as on XiLing (Yan et al. 2021): IMU, joint encoders and force sensors under the feet.
 
-A sensor tells the truth plus a constant bias plus noise, rounded to its resolution, at its own rate and late. All of it
-is plain NumPy and is traced and compiled with the controller it stands in front of. Noise is a function of seed, robot,
-sensor and tick (``nptrace.random``): runs repeat bit for bit, robots of a batch have noise of their own, and no axis
-repeats itself within 2^48 ticks.
+A sensor returns the true value plus a constant bias plus noise, rounded to its resolution, at its own rate and with a
+delay. All of it is plain NumPy and is traced and compiled with the controller behind it. Noise is a function of seed,
+robot, sensor and tick (``nptrace.random``): runs repeat bit for bit, robots of a batch have independent noise, and no
+axis repeats itself within 2^48 ticks.
 
-The gains of a ``JointCommand`` act in the drives, on the joints as they are: sensors change what a controller sees, and
-only through that what it asks for. What no sensor here can know stays true: the position and the linear velocity of the
-base. The attitude is the IMU's own estimate. The accelerometer reads the mean specific force over the controller's last
-tick (in the first tick, that of a base at rest): up by g at rest, nothing in free fall.
+The gains of a ``JointCommand`` act in the drives, on the true joints: sensors change the input of a controller, and
+only through that its commands. Quantities that no sensor measures keep their true values: the position and the linear
+velocity of the base. The attitude is the IMU's estimate. The accelerometer reads the mean specific force over the
+controller's last tick (in the first tick, that of a base at rest): up by g at rest, nothing in free fall.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -40,10 +39,11 @@ from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.rotation import is_rotation
 from nptrace import random
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
 _KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")  # streams of noise, in this order
-_PURPOSE = int.from_bytes(b"sensor")  # a user-defined noise of the same seed is another
-_TICK, _NUMBER = 3, 2  # words of 16 bits of a tick, and of a robot's number
+_PURPOSE = int.from_bytes(b"sensor")  # a user-defined noise with the same seed is different
+_TICK, _NUMBER = 3, 2  # 16-bit words of a tick, and of a robot's number
 
 
 @runtime_checkable
@@ -52,19 +52,19 @@ class Sensor(Protocol):
 
     @property
     def is_ideal(self) -> bool:
-        """Whether it returns the true value without delay."""
+        """Return whether it returns the true value without delay."""
         ...
 
     def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
-        """(ticks between samples, ticks of delay) of a controller's rate [Hz]."""
+        """Return (ticks between samples, ticks of delay) at a controller's rate [Hz]."""
         ...
 
     def sample(
         self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
     ) -> Float[ndarray, "n"]:
-        """Return a reading of the truth, with normal numbers for every axis: drawn once, and drawn for this tick.
+        """Return a reading of the true value, given normal numbers for every axis: drawn once, and drawn for this tick.
 
-        An attitude is a quaternion of four numbers with three axes, about which it is turned.
+        An attitude is a quaternion of four numbers with three axes, about which it is rotated.
         """
         ...
 
@@ -74,7 +74,8 @@ class Reading:
     """The errors of a sensor: bias, noise, delay, rate and resolution, in the unit of the quantity.
 
     ``noise``: standard deviation of every sample. ``bias``: standard deviation of an offset that the seed draws once
-    for every axis. ``resolution``: what samples are rounded to. ``delay`` [s] and ``rate`` [Hz] (None: every tick).
+    for every axis. ``resolution``: step to which samples are rounded. ``delay`` [s] and ``rate`` [Hz] (None: every
+    tick).
     """
 
     noise: float = 0.0
@@ -96,7 +97,7 @@ class Reading:
         return not (self.noise or self.bias or self.resolution or self.delay) and self.rate is None
 
     def ticks(self, controller_rate: float, what: str) -> tuple[int, int]:
-        """(ticks between samples, ticks of delay) of a controller's rate [Hz]; both must be whole numbers."""
+        """Return (ticks between samples, ticks of delay) at a controller's rate [Hz]; both must be integers."""
         ratio = 1.0 if self.rate is None else controller_rate / self.rate
         late = self.delay * controller_rate
         if round(ratio) < 1 or abs(ratio - round(ratio)) > 1e-6 * ratio:
@@ -113,7 +114,7 @@ class Reading:
     def sample(
         self, truth: Float[ndarray, "n"], bias: Float[ndarray, "axes"], noise: Callable[[], Float[ndarray, "axes"]]
     ) -> Float[ndarray, "n"]:
-        """The truth with an error, rounded."""
+        """Return the true value with an error, rounded."""
         error = self.bias * bias
         if self.noise:
             error = error + self.noise * noise()
@@ -125,14 +126,14 @@ class Reading:
 class Sensors:
     """The sensors between the robot and its controller: ``Simulation(sensors=Sensors.typical(seed=1))``.
 
-    ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, which sits at ``imu_position`` [m] on the base,
-    turned by ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the
-    joints; ``force`` [N] at the feet, in world axes. ``faults``: what fails, and when (``sensing.Fault``).
+    ``acceleration`` [m/s²] and ``gyro`` [rad/s] in the axes of the IMU, at ``imu_position`` [m] on the base, rotated by
+    ``imu_rotation``; ``attitude`` [rad] of the base; ``position`` [rad] and ``velocity`` [rad/s] of the joints;
+    ``force`` [N] at the feet, in world axes. ``faults``: which sensors fail, and when (``sensing.Fault``).
 
-    ``seed`` and ``robot`` name the noise: robot k of a ``Batch`` has that of a ``Simulation`` with ``robot=k``.
+    ``seed`` and ``robot`` select the noise: robot k of a ``Batch`` has that of a ``Simulation`` with ``robot=k``.
     """
 
-    NOT_IN_DIGEST = ("seed", "robot")  # they are in the memory: one program serves all of them
+    NOT_IN_DIGEST = ("seed", "robot")  # these are in the memory: one program serves all values
 
     acceleration: Sensor = field(default_factory=Reading)
     gyro: Sensor = field(default_factory=Reading)
@@ -218,12 +219,12 @@ class SensorWrapper(ControllerWrapper):
 
     @property
     def info(self) -> ControllerInfo:
-        return replace(self.wrapped.info, needs_sensors=False)  # here they are
+        return replace(self.wrapped.info, needs_sensors=False)  # the sensors are here
 
     def start(self, robot: Robot) -> dict[str, PyTree]:
         memory: dict[str, PyTree] = {
             "inner": self.inner.start(robot),
-            "tick": np.zeros(_TICK),  # since the start, in words of 16 bits
+            "tick": np.zeros(_TICK),  # since the start, in 16-bit words
             "v_I": np.zeros(3),
         }
         for key, size in _sizes(robot).items():
@@ -242,7 +243,7 @@ class SensorWrapper(ControllerWrapper):
         return self._with_noise(super().memory_of_robots(memory, numbers), numbers)
 
     def _with_noise(self, memory: dict[str, PyTree], numbers: Integer[ndarray, "*n"]) -> dict[str, PyTree]:
-        """Return a first memory with the keys and the offsets of robots."""
+        """Return an initial memory with the keys and the offsets of robots."""
         found, seed = dict(memory), random.key(self.sensors.seed)
         purpose = random.fold_in(seed, random.words(_PURPOSE, _TICK))
         found["noise"] = noise = random.fold_in(purpose, random.words(self.sensors.robot + numbers, _NUMBER))
@@ -260,7 +261,7 @@ class SensorWrapper(ControllerWrapper):
         return answer, {**after, "inner": inner}
 
     def read(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[Sensed, dict[str, PyTree]]:
-        """(what the sensors say, their memory) of the true state."""
+        """Return (readings of the sensors, their memory) for the true state."""
         tick = memory["tick"]
         truth, v_I = self._truth(robot, sensed, memory)
         seen, after = dict(truth), {"noise": memory["noise"], "tick": random.advance(tick), "v_I": v_I}
@@ -278,14 +279,13 @@ class SensorWrapper(ControllerWrapper):
             return Sensed(q=seen["position"], v=seen["velocity"], forces=forces, gravity=self.gravity), after
         q = np.concatenate([sensed.q[:3], seen["attitude"], seen["position"]])
         v = np.concatenate([self.sensors.imu_rotation @ seen["gyro"], sensed.v[3:6], seen["velocity"]])
-        foot_force_B = forces @ to_rotation(
-            sensed.q[3:7]
-        )  # a sensor turns with the robot, whatever its controller knows
+        # a sensor rotates with the robot, whatever its controller's model is
+        foot_force_B = forces @ to_rotation(sensed.q[3:7])
         imu = Inertial(seen["acceleration"], seen["gyro"])
         return Sensed(q=q, v=v, forces=forces, imu=imu, foot_force=foot_force_B, gravity=self.gravity), after
 
     def _truth(self, robot: Robot, sensed: Sensed, memory: PyTree) -> tuple[dict[str, ndarray], ndarray]:
-        """(what perfect sensors would say, the velocity of the IMU in world axes)."""
+        """Return (ideal readings, the velocity of the IMU in world axes)."""
         truth = {
             "position": joint_positions(robot, sensed.q),
             "velocity": joint_rates(robot, sensed.v),
@@ -300,7 +300,7 @@ class SensorWrapper(ControllerWrapper):
         return {**truth, "acceleration": specific, "gyro": R_BI.T @ omega, "attitude": sensed.q[3:7]}, v_I
 
     def _read_one(self, key: str, value: ndarray, memory: PyTree) -> tuple[ndarray, dict[str, PyTree]]:
-        """(what a sensor says now, its memory: the samples it holds back, newest first, and ticks to the next)."""
+        """Return (present reading of a sensor, its memory: delayed samples, newest first, and ticks to the next)."""
         sensor: Sensor = getattr(self.sensors, key)
         every, late = sensor.ticks(self.rate, key)
         kept, bias, wait = memory[key]["samples"], memory[key]["bias"], memory[key]["wait"]
@@ -317,7 +317,7 @@ class SensorWrapper(ControllerWrapper):
 
 
 def _counter(tick: ndarray, stream: int, drawn_once: bool = False) -> ndarray:
-    """Words of a draw: the tick, the sensor, and whether it is drawn once or in every tick."""
+    """Return the counter of a draw: the tick, the sensor, and whether it is drawn once or in every tick."""
     of_stream = np.broadcast_to(np.array([stream, float(drawn_once)]), (*tick.shape[:-1], 2))
     return np.concatenate([tick, of_stream], axis=-1)
 
@@ -327,7 +327,7 @@ def _is_first(tick: ndarray) -> Scalar:
 
 
 def _sizes(robot: Robot) -> dict[str, int]:
-    """How many numbers every sensor gives."""
+    """Return the size of every sensor's reading."""
     joints = {"position": robot.nj, "velocity": robot.nj, "force": 3 * robot.nf}
     return {**joints, "acceleration": 3, "gyro": 3, "attitude": 4} if robot.floating else joints
 

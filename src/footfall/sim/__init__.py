@@ -1,4 +1,4 @@
-"""A robot, its controller and the ground, stepped and recorded."""
+"""Simulation: a robot, its controller and the ground, stepped and recorded."""
 
 from typing import TYPE_CHECKING
 

@@ -16,16 +16,19 @@ from footfall.contact.ground import as_ground
 from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import JointCommand, check_rate
+from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
+from footfall.sim.joints import JointModel
 from footfall.spatial.gravity import STANDARD
 from nptrace import ownership
 from nptrace._types import Given, Operand, PyTree
 
-_DEEPEST = 0.1  # [m] at which a robot stands in soft ground
-_REBOUND = 0.05  # of the speed of a foot: what steps may take from it unsaid
+_DEEPEST = 0.1  # [m], sinkage at which a robot stands in soft ground
+_REBOUND = 0.05  # fraction of the speed of a foot that steps may remove without a warning
+_RATIO, _OWN = 0.005, 0.2  # damping that steps may add without a warning: over critical damping, over a joint's own
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
-_APART, _SKEW = 1e-5, 0.01  # [m] between points of a difference; what a normal may be off: half a degree
+_APART, _SKEW = 1e-5, 0.01  # [m] between points of a finite difference; tolerance of a normal: half a degree
 _MADE_OF = (
     "robot",
     "controller",
@@ -46,7 +49,7 @@ _MADE_OF = (
 
 
 class FrozenAfterInit:
-    """Refuses to have assigned, once it has a state, what its model was made of: the model would stay as it is."""
+    """Prevent assignment of attributes from which the model was made, which would stay unchanged."""
 
     def __setattr__(self, name: str, value: Given) -> None:
         if name in _MADE_OF and "_state" in self.__dict__ and value is not self.__dict__.get(name):
@@ -69,7 +72,9 @@ def check_seed(seed: Given) -> None:
 
 
 def check_contact_model(contact: Given, dt: float) -> None:
-    """Call a user-defined force law for a sphere in contact: two arrays of three numbers, twice the same."""
+    """Call a user-defined force law for a sphere in contact, and check that it returns two arrays of three numbers
+    twice.
+    """
     if not isinstance(contact, ForceLaw) or ownership.is_unmodified(type(contact)):
         return
     owner = f"law of {type(contact).__name__}"
@@ -97,7 +102,7 @@ def _class_name(part: Operand) -> str:
 
 
 def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
-    """Return what a user's method returns; one that takes other arguments is refused with those it is given."""
+    """Return the result of a user's method; raise if its signature does not fit the given arguments."""
     try:
         return method(*arguments)
     except TypeError as error:
@@ -109,13 +114,13 @@ def _called(method: Given, arguments: tuple[Given, ...], name: str) -> Given:
         raise
 
 
-_ROUNDING = 1e-9  # of a derivative: a smaller difference of forces has no sign
+_ROUNDING = 1e-9  # tolerance of a derivative: a smaller difference of forces has no sign
 
 
 def _check_derivatives(contact: ForceLaw, dt: float) -> None:
-    """Compare a user's derivatives with how the force falls with the velocity: negated ones would feed the step energy.
+    """Check a user's derivatives against the change of the force with velocity: wrong signs would add energy.
 
-    Slopes along the ground may be secants, of friction that stays as it is: only their sign is looked at.
+    Tangential derivatives may be secants of friction: only their sign is checked.
     """
     for depth, v_C in ((1e-3, np.array([0.02, -0.01, -0.05])), (2e-3, np.array([-0.3, 0.2, 0.01]))):
         derivatives = np.asarray(contact.law(depth, v_C, 0.8, dt)[1], dtype=float)
@@ -137,7 +142,7 @@ def _check_derivatives(contact: ForceLaw, dt: float) -> None:
 
 
 def _check_normal(contact: StickSlip, dt: float) -> None:
-    """Check a user's normal force: two numbers, and zeros where nothing touches."""
+    """Check a user's normal force: two numbers, and zeros without contact."""
     owner = f"normal of {type(contact).__name__}"
     if type(contact).normal is StickSlip.normal:
         raise InputError(f"{type(contact).__name__} must define normal(self, depth, dt)")
@@ -150,10 +155,10 @@ def _check_normal(contact: StickSlip, dt: float) -> None:
 
 
 def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, gravity: Given, dt: float) -> None:
-    """Warn of a spring that implicit steps damp so much that it shows in a bounce from where a robot stands.
+    """Warn of a spring that implicit steps damp so much that it affects rebounds from the standing depth.
 
-    The normal force is taken at the depth at the end of the step: a law with the damping c and the stiffness K acts as
-    one with c + dt K. (At touchdown, where damping is still ramped up, that is so of any law.)
+    The normal force is evaluated at the depth at the end of the step: a model with damping c and stiffness K acts like
+    one with c + dt K. (At touchdown, where damping is still ramped up, this holds for any model.)
     """
     law = unadapted(contact)
     if integrator != "linearly_implicit" or not isinstance(law, ForceLaw) or not robot.nf:
@@ -182,8 +187,32 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
         )
 
 
+def warn_springs_damped_by_steps(robot: Robot, joints: JointModel, integrator: str, dt: float) -> None:
+    """Warn of joint springs that implicit steps damp so much that it shows in how they swing.
+
+    A spring's torque is taken at the position at the end of the step: K adds dt K to the joint's own damping.
+    """
+    sprung = [(k, body.joint) for k, body in enumerate(robot.tree.bodies[1:]) if body.joint and body.joint.stiffness]
+    if integrator != "linearly_implicit" or not joints.springs or not sprung:
+        return
+    pose = "stand" if "stand" in robot.poses else None
+    mobility = np.diag(np.linalg.inv(mass_matrix(robot, robot.state(pose)[0])))[robot.nv - robot.nj :]
+    for k, joint in sprung:
+        natural = np.sqrt(joint.stiffness * mobility[k])  # [rad/s]
+        own = 0.5 * joint.damping * float(joints.damping) * mobility[k] / natural
+        added = 0.5 * dt * natural  # as shares of critical damping
+        if added > max(_RATIO, _OWN * own):
+            warnings.warn(
+                f"the spring of joint '{joint.name}' is damped by the step: its damping c = {joint.damping:.3g} acts as"
+                f" c + dt K with dt K = {dt * joint.stiffness:.3g} N m s/rad, {added:.2g} of critical damping: use a"
+                " shorter dt, or integrator='semi_implicit_euler'",
+                stacklevel=callers_level(),
+            )
+            return
+
+
 def _rebound(c: float, K: float, mass: float) -> float:
-    """Return what a mass on a spring and a damper keeps of its speed until the spring is at rest again."""
+    """Return the fraction of its speed that a mass on a spring and a damper keeps until the spring is at rest again."""
     if not K > 0.0 or (share := 0.5 * c / np.sqrt(K * mass)) >= 1.0:
         return 0.0
     return float(np.exp(-np.pi * share / np.sqrt(1.0 - share * share)))
@@ -209,9 +238,9 @@ def check_ground(ground: Given) -> None:
 
 
 def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
-    """Refuse a normal that is not the way the distance grows at the surface over or under a point: it gives energy.
+    """Raise for a normal that is not the gradient of the distance at the surface near a point: it would add energy.
 
-    Creases and steps are left alone: there, differences to both sides disagree.
+    Creases and steps are ignored: there, differences to both sides disagree.
     """
     p = p - np.array([0.0, 0.0, float(ground.distance(p))])
     here = float(ground.distance(p))
@@ -221,7 +250,9 @@ def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
     )
     rises, normal = 0.5 * (ahead + behind), np.asarray(ground.frame(p), dtype=float)[:, 2]
     length = float(np.sqrt(rises @ rises))
-    if not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0:  # nor is there any where the ground ends
+    if (
+        not np.abs(ahead - behind).max() < 1e-3 or not 0.1 < length < 10.0
+    ):  # nor is there a normal where the ground ends
         return
     if np.abs(normal - rises / length).max() > _SKEW:
         position, found, wanted = (", ".join(f"{x:.3g}" for x in v + 0.0) for v in (p, normal, rises / length))
@@ -232,7 +263,7 @@ def _check_normal_at(ground: Given, p: ndarray, owner: str) -> None:
 
 
 def check_sequence(what: str, parts: Given, kind: type) -> None:
-    """Refuse what is no list of things of a kind."""
+    """Raise for anything but a list of objects of a class."""
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, kind) for part in parts):
         raise InputError(f"{what} must be a list of {kind.__name__}, got {' '.join(repr(parts).split())[:60]}")
 
@@ -254,13 +285,13 @@ def substeps(rate: float, dt: float) -> int:
 
 
 def check_controller_result(result: PyTree, who: str) -> tuple[JointCommand, PyTree]:
-    """Return what a controller returned, if it is what it must be."""
+    """Return a controller's result after checking its type."""
     if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[0], JointCommand):
         got = type(result).__name__
         if isinstance(result, tuple):
             got = f"({', '.join(type(element).__name__ for element in result)})"
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], JointCommand):
-            got += ": the other way round"
+            got += ": in the wrong order"
         if isinstance(result, JointCommand):
             got += " alone: return command, memory"
         raise InputError(f"{who} must return (JointCommand, memory), got {got}")

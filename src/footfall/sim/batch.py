@@ -1,8 +1,8 @@
 """``ff.Batch``: n robots with one traced step and controller, each with its own state, command, push and parameters.
 
 Robots are packed into SIMD lanes, lanes into blocks, blocks into threads; a block runs all ticks of a call while its
-state is in the cache. What a robot does depends on its own numbers alone: one robot's trajectory is the same bit for
-bit in any batch of any size.
+state is in the cache. A robot depends on its own numbers alone: its trajectory is bit-identical in any batch of any
+size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -36,6 +35,7 @@ from footfall.sim.rollouts import check_controller, check_world, compile_tick, n
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, counted_tick, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Bool, Float
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
 
@@ -44,16 +44,16 @@ _INSTEAD = {"pushes": ": batch.set_push(...) does", "record_rate": ": batch.run(
 
 
 def check_options(options: Mapping[str, Given]) -> None:
-    """Refuse options of a simulation that a batch would ignore."""
+    """Raise for options of a simulation that a batch would ignore."""
     for key in _OF_ONE_RUN:
         if options.get(key):
             raise InputError(f"a batch takes no {key}{_INSTEAD.get(key, '')}")
 
 
 def constant_command(simulation: Simulation) -> Command:
-    """Return the command of all robots of a batch to begin with."""
+    """Return the initial command of all robots of a batch."""
     if not isinstance(simulation.command, Command):
-        raise InputError("commands of a batch stay until they are set again: batch.set_command(...) between runs")
+        raise InputError("commands of a batch are constant until set again: batch.set_command(...) between runs")
     return simulation.command
 
 
@@ -81,11 +81,11 @@ def solution_report(counts: Float[ndarray, "n steps"], lanes: int, one_loop: boo
 
 
 _CHUNK = 2048  # robots that are packed, run and unpacked together: their state stays in a core's cache
-REPORTED = 256  # robots that a report looks at
-_COPIES = 3  # of the state of every robot that are in memory at once, at most
+REPORTED = 256  # robots in a report
+_COPIES = 3  # copies of the state of all robots in memory at once, at most
 COMMANDS = tuple(field.name for field in dataclasses.fields(Command))
 
-Which: TypeAlias = slice | Sequence[int] | ndarray  # some of the robots
+Which: TypeAlias = slice | Sequence[int] | ndarray  # indices of some robots
 
 
 class Batch(Summarised):
@@ -141,7 +141,7 @@ class Batch(Summarised):
         self.state: RunState = tree.flatten(self.first)[1]([array.copy() for array in self._start])
 
     def _prepare(self, threads: int | None, lanes: int | None) -> None:
-        """Compile the tick, and decide which thread runs which robots."""
+        """Compile the tick, and distribute the robots over threads."""
         self._options = threads, lanes
         lanes = native_lanes(self.simulation.model, self.dtype) if lanes is None else lanes
         self.function = self._compiled(self.first, lanes=lanes)
@@ -182,7 +182,7 @@ class Batch(Summarised):
         self._prepare(*self._options)
 
     def _check_memory(self, inputs: Inputs) -> None:
-        """Refuse what cannot fit: a system that hands out memory it does not have ends the whole process later."""
+        """Raise for a batch too large for memory: a system that overcommits would kill the process later."""
         state = sum(int(np.size(x)) for x in tree.flatten(self.first)[0]) * self.dtype.itemsize
         given = [*tree.flatten(inputs)[0], *self.nominal.values()]
         needed = self.n * (_COPIES * state + 8 * sum(int(np.size(x)) for x in given))
@@ -199,7 +199,7 @@ class Batch(Summarised):
         raise hints.missing("a Batch", name, dir(type(self)), hints.BATCH)
 
     def _free(self, path: str) -> str:
-        """Return the free parameter that a path names; the trunk may be called by its own name, or trunk, or base."""
+        """Return the free parameter for a path; the trunk may be called by its own name, or trunk, or base."""
         if path in self.parameters:
             return path
         link, _, key = path.rpartition(".")
@@ -279,7 +279,7 @@ class Batch(Summarised):
     ) -> dict[str, ndarray]:
         """Draw free parameters uniformly: ``batch.randomise({"trunk.mass": (3.0, 5.0)}, seed=1)``; returns them.
 
-        A robot's numbers depend on the seed, the ranges' names and its own place alone, not on n or ``which``.
+        A robot's numbers depend only on the seed, the ranges' names and its index, not on n or ``which``.
         """
         drawn: dict[str, ndarray] = {}
         for name, bounds in ranges.items():
@@ -290,7 +290,7 @@ class Batch(Summarised):
                 raise InputError(f"the range of '{path}' must be (low, high), got {bounds!r}") from None
             if not (np.isfinite(low).all() and np.isfinite(high).all() and (low <= high).all()):
                 raise InputError(f"the range of '{path}' must rise and be finite, got {bounds!r}")
-            key = [seed, *path.encode()]  # so that a parameter more does not change the others
+            key = [seed, *path.encode()]  # so that a further parameter does not change the others
             u = np.random.default_rng(key).random((self.n, *low.shape))
             drawn[path] = (low + (high - low) * u)[which]
         self.set(drawn, which)
@@ -302,8 +302,8 @@ class Batch(Summarised):
         """Advance every robot by a number of ticks of its controller; those of ``record`` give a Recording each.
 
         A recording has the rows of every ``every``-th tick, with torques, forces, contact and work since the call, and
-        the robot with its own parameters. Ctrl-C ends it
-        within a second; each robot is then where it was before or where it would be after, as its ``time`` says.
+        the robot with its parameters. Ctrl-C ends it within a second; each robot is then either before or after the
+        run, as shown by its ``time``.
         """
         if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 1:
             seconds = isinstance(ticks, float | np.floating) and 0.0 < ticks * self.period < np.inf
@@ -324,7 +324,7 @@ class Batch(Summarised):
             for future in running:
                 future.result()
         except BaseException:
-            self._halt.set()  # the others, before what went wrong here is said
+            self._halt.set()  # let the other threads finish before raising this error
             wait(running)
             raise
         finally:
@@ -332,11 +332,11 @@ class Batch(Summarised):
         return recorded
 
     def _run_slice(self, work: tuple[slice, int]) -> None:
-        """Advance some robots, chunk by chunk, so that packing works in the cache as well."""
+        """Advance some robots, chunk by chunk, so that packing uses the cache as well."""
         robots, ticks = work
         mine, lanes = tree.flatten(self.state)[0], self.function.lanes
         blocks = math.ceil((robots.stop - robots.start) / lanes)
-        size = math.ceil(blocks / math.ceil(blocks * lanes / _CHUNK)) * lanes  # chunks of one size, but for the last
+        size = math.ceil(blocks / math.ceil(blocks * lanes / _CHUNK)) * lanes  # chunks of one size, except the last
         for start in range(robots.start, robots.stop, size):
             chunk = slice(start, min(start + size, robots.stop))
             after = self.function.advance(ticks, *self._arguments(chunk))
@@ -389,17 +389,17 @@ class Batch(Summarised):
 
     @property
     def _sums(self) -> dict[str, PyTree]:
-        """Work and impulses before a run that is recorded, by their names in its state."""
+        """Return work and impulses before a recorded run, by their names in its state."""
         return {"work": np.zeros(5), "impulse": no_impulse(self.robot, self.period)}
 
     @functools.cached_property
     def _recording_tick(self) -> Function:
-        """Machine code that keeps torques, forces and work as well; made when something is first recorded."""
+        """Return machine code that records torques, forces and work as well; compiled on first use."""
         first = dataclasses.replace(self.first, **self._sums)
         return self._compiled(first, ("motor", "forces", "command"), self.function.lanes)
 
     def _robot(self, index: int) -> Robot:
-        """Return one robot with its own parameters."""
+        """Return one robot with its parameters."""
         names = set(self.robot.parameter_names())
         own = {p: x[index] if x.ndim > 1 else float(x[index]) for p, x in self.parameters.items() if p in names}
         return self.robot.replace(own) if own else self.robot
@@ -412,12 +412,12 @@ class Batch(Summarised):
         lanes of a vector may wait for the slowest of them. The batch is not changed.
 
         Args:
-            ticks: Ticks of the controller, to look at.
+            ticks: Ticks of the controller to evaluate.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every vector that takes most, in the mean over steps; ``lanes``: robots in a vector; ``occupancy``: the
-            part of the lanes' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a vector; ``lanes``: robots in a vector; ``occupancy``: the fraction of the lanes'
+            work that robots need, from 1 / lanes to 1.
         """
         most, lanes = min(self.n, REPORTED), self.function.lanes
         counted = compiling.compile(
@@ -459,7 +459,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def _least(path: str) -> float:
-    """Return the smallest value of a parameter that makes sense, as far as its name tells."""
+    """Return the smallest sensible value of a parameter, as far as its name reveals it."""
     name = path.rpartition(".")[2]
     if name == "mass":
         return float(np.finfo(float).tiny)
@@ -468,7 +468,7 @@ def _least(path: str) -> float:
 
 
 def _most(path: str) -> float:
-    """Return the largest value, as of a robot's own parts: beyond it the others lose all their digits."""
+    """Return the largest sensible value, as for a robot's parts: beyond it the others lose all their digits."""
     name = path.rpartition(".")[2]
     of_parts = {
         "mass": MOST_MASS,
@@ -481,12 +481,12 @@ def _most(path: str) -> float:
 
 
 def _check_parameter(path: str, value: Given) -> None:
-    """Refuse tensors that no body has and matrices that turn nothing, which one number alone does not show."""
+    """Raise for impossible tensors and matrices that are not rotations, which single numbers do not reveal."""
     name = path.rpartition(".")[2]
     try:
         array = np.asarray(value, float)
     except (TypeError, ValueError):
-        return  # said when it is put in its place
+        return  # an error is raised when it is set
     if not np.isfinite(array).all():
         return
     if name == "inertia" and array.shape[-2:] == (3, 3):
@@ -522,7 +522,7 @@ def _put(
 
 
 def _memory() -> int | None:
-    """Return the bytes of this machine's memory, where it says."""
+    """Return the bytes of this machine's memory, if known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

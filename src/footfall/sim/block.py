@@ -1,13 +1,13 @@
-"""The robot as a block x' = f(x, u), y = g(x, u): section 6.1, eqs. (39)-(43), of de Paula et al. 2024, with contact.
+"""The robot as a system x' = f(x, u), y = g(x, u): section 6.1, eqs. (39)-(43), of de Paula et al. 2024, with contact.
 
     block = ff.Block(robot)
     rate = ff.compile(ff.Block.f, block)          # x' for your own solver
     x = block.state(*robot.state("stand"))
 
-u are the joint torques [N m]. x is that of ``state_space`` (ZYX angles), or with a quaternion in their place, which has
-no singular attitude. y is what the robot's own sensors would say: joint angles and rates, specific force and angular
-velocity of the base in its axes, force on every foot in world axes. g feeds u through: accelerations depend on it.
-The contact model is taken as it is printed, explicitly; a hard one gives impulses, no rate, and is refused.
+u are the joint torques [N m]. x is that of ``state_space`` (ZYX angles), or with a quaternion instead, which has no
+singular attitude. y contains ideal sensor readings: joint angles and rates, specific force and angular velocity of the
+base in its axes, force on every foot in world axes. g has direct feedthrough: accelerations depend on u. The contact
+model is evaluated explicitly, as printed; a hard one gives impulses instead of rates, and is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
@@ -39,6 +38,7 @@ from footfall.spatial import cross
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import from_zyx, rate, to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 COORDINATES = ("euler", "quaternion")
 _AXES = ("x", "y", "z")
@@ -151,7 +151,7 @@ class Block:
         return np.concatenate([joint_positions(robot, q), joint_rates(robot, v), *inertial, feet])
 
     def contact_forces(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
-        """Evaluate the contact model alone: force on every foot, world axes [N]."""
+        """Evaluate the contact model alone: the force on every foot, world axes [N]."""
         return self._accelerated(q, v, np.zeros(self.robot.nj))[1].forces
 
     def _accelerated(self, q: ndarray, v: ndarray, u: ndarray) -> tuple[Float[ndarray, "nv"], Acted]:
@@ -159,7 +159,7 @@ class Block:
 
     @property
     def world(self) -> World:
-        """Return the world of the equations, with the contact model taken explicitly."""
+        """Return the world of the equations, with the contact model evaluated explicitly."""
         world = World(
             robot=self.robot, ground=self.ground, contact=self.contact, joints=self.joints, gravity=self.gravity
         )
@@ -179,12 +179,12 @@ class Block:
 
     @cached_property
     def digest(self) -> str | None:
-        """None if a part is a user-defined class, which only its code describes."""
+        """Return the digest; None if a part is user-defined, since only its code describes it."""
         return digest_of(self)
 
 
 def _angle_rates(angles: ndarray, omega: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """Return the rates of (yaw, pitch, roll) of a base that turns at omega in its own axes: eq. (41), corrected."""
+    """Return the rates of (yaw, pitch, roll) of a base that rotates at omega in its own axes: eq. (41), corrected."""
     pitch, roll = angles[1], angles[2]
     yawing = (np.sin(roll) * omega[1] + np.cos(roll) * omega[2]) / np.cos(pitch)
     return np.stack([yawing, np.cos(roll) * omega[1] - np.sin(roll) * omega[2], omega[0] + np.sin(pitch) * yawing])

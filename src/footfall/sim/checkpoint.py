@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a run in a NumPy archive. Numbers only: nothing in it can run."""
+"""Checkpoints: the state of a run in a NumPy archive. It contains only numbers, no code."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from footfall.sim.tick import RunState, SimulationModel
 from nptrace._types import PyTree
 from nptrace.frontend import tree
 
-FORMAT = 1  # of the file
+FORMAT = 1  # format of the file
 _MOST_BYTES = 1 << 28
-_MOST_TICKS = 2.0**52  # a clock beyond stands still: the next tick is the same number
+_MOST_TICKS = 2.0**52  # beyond this the clock stands still: the next tick is the same number
 
 
 def save_checkpoint(path: str | Path, model: SimulationModel, state: RunState) -> None:
-    """Write a checkpoint beside its path and rename it: a crash leaves the old one or the new one."""
+    """Write a checkpoint beside its path and rename it: after a crash, either the old or the new one exists."""
     path = Path(path)
     leaves, _ = tree.flatten(state)
     arrays: dict[str, PyTree] = {"format": FORMAT, "identity": _identity(model)}
@@ -59,7 +59,7 @@ def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) ->
     for k, leaf in enumerate(leaves):
         array = data.get(f"leaf{k}")
         if array is None or array.shape != np.shape(leaf) or array.dtype != np.float64:
-            raise InputError(f"{path} does not fit this simulation: its state has another shape")
+            raise InputError(f"{path} does not fit this simulation: its state has a different shape")
         stored.append(array.copy() if array.shape else float(array))
     state: RunState = rebuild(stored)
     _check_state(state, path)
@@ -67,7 +67,7 @@ def load_checkpoint(path: str | Path, model: SimulationModel, like: RunState) ->
 
 
 def _check_state(state: RunState, path: str | Path) -> None:
-    """Refuse what no run can have reached: a clock beyond whole numbers, a state that is not finite."""
+    """Raise for impossible states: a clock beyond exact integers, values that are not finite."""
     if not (0.0 <= state.tick <= _MOST_TICKS and state.tick == state.tick // 1):
         raise InputError(f"{path} is damaged: its clock stands at tick {state.tick:g}")
     if not (np.isfinite(state.q).all() and np.isfinite(state.v).all()):
@@ -75,7 +75,7 @@ def _check_state(state: RunState, path: str | Path) -> None:
 
 
 def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState) -> str:
-    """Return how a file of another model differs, by its shapes: the memory's follow those of the physics."""
+    """Return how a file of another model differs, by its shapes: those of the memory follow those of the physics."""
     ours = [np.shape(leaf) for leaf in tree.flatten(like)[0]]
     stored = [data[f"leaf{k}"].shape for k in range(len(data)) if f"leaf{k}" in data]
     physics = len(ours) - len(tree.flatten((like.memory, like.objects))[0])
@@ -86,9 +86,9 @@ def _difference(data: dict[str, ndarray], model: SimulationModel, like: RunState
 
 
 def _identity(model: SimulationModel) -> str:
-    """Return the digest.
+    """Return the digest of the model.
 
-    With user-defined classes in the model, whose code no digest tells, that of each part or its name.
+    If the model has user-defined classes, whose code has no digest, return the digest or the name of each part.
     """
     digest = model.digest
     if digest is not None:

@@ -1,4 +1,4 @@
-"""Commands that change in time: a function of time, or a schedule; and what a controller makes of a command.
+"""Commands that change over time: a function of time, or a schedule; and the command that a controller follows.
 
     ff.Simulation(robot, walker, command=lambda t: ff.Command(forward=0.2 * t))
     ff.Simulation(robot, walker, command=Schedule.parse("0: forward=0.3; 4: forward=0.3, turn=0.5"))
@@ -43,7 +43,7 @@ class Schedule:
 
     @staticmethod
     def parse(text: str) -> Schedule:
-        """Parse ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``; components that an entry leaves out are zero."""
+        """Parse ``"0: forward=0.3; 4: forward=0.3, turn=0.5"``; components that an entry omits are zero."""
         entries = []
         for part in (part for part in text.split(";") if part.strip()):
             match = _ENTRY.fullmatch(part)
@@ -78,7 +78,7 @@ Commands = Command | Schedule | Callable[[float], Command]
 
 
 def command_of(values: Mapping[str, float]) -> Command:
-    """Return a command by its fields' names; a name that is none is refused."""
+    """Return a command from its fields by name; raise for an unknown name."""
     for key in values:
         if key not in KEYS:
             raise unknown("part of a command", key, KEYS)
@@ -97,7 +97,7 @@ def _scheduled_number(text: str, whole: str) -> float:
 
 
 def command_at(command: Commands, t: float) -> Command:
-    """Return what is commanded at a time [s], checked."""
+    """Return the command at a time [s], checked."""
     if isinstance(command, Command) or not callable(command):
         check_command(command)
         return command
@@ -109,7 +109,7 @@ def command_at(command: Commands, t: float) -> Command:
 
 
 def ticks_to_command(command: Commands, tick: float, period: float, most: int) -> int:
-    """Return how many ticks from here on, at most ``most``, have the same command."""
+    """Return for how many ticks from now on, at most ``most``, the command is constant."""
     if isinstance(command, Command):
         return most
     now = command_at(command, tick * period)
@@ -120,7 +120,7 @@ def ticks_to_command(command: Commands, tick: float, period: float, most: int) -
 
 
 def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[Command, list[str]]:
-    """Return (the command as a controller follows it, a sentence for each component that it ignores or clips)."""
+    """Return (the command as followed by a controller, a sentence for each component that it ignores or clips)."""
     limits = controller.command_limits(robot)
     if limits is None:
         return command, []
@@ -142,7 +142,7 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
 def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
     """Warn of each component of the commands that a controller ignores or clips.
 
-    times: [s], at which a function of time is evaluated for the most that it commands.
+    times: [s], at which a function of time is evaluated for its extremes.
     """
     known = [c for _, c in command.entries] if isinstance(command, Schedule) else [_most(command, times)]
     for sentence in dict.fromkeys(s for each in known for s in unfollowed(controller, robot, each)[1]):
@@ -150,7 +150,7 @@ def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, tim
 
 
 def _most(command: Command | Callable[[float], Command], times: Sequence[float]) -> Command:
-    """Return the largest of each component that is commanded, either way."""
+    """Return the largest magnitude of each component of the commands."""
     if isinstance(command, Command):
         return command_at(command, 0.0)
     requested = [command_at(command, t) for t in times]

@@ -1,10 +1,10 @@
-"""Optimal control over a horizon in which contacts are found and not given: knots of ``control.optimal.knot`` whose
-motion is the simulator's own implicit step.
+"""Contact-implicit optimal control: contacts are found, not scheduled, and the motion over a knot is the simulator's
+implicit step.
 
-The goals and their prices are those of ``control.optimal.horizon``; what is left out is the schedule of stances: every
-foot is drawn to where its goal is, and the ground's forces, when they begin and end, and friction are those of the
-contact model. Where it is as hard as the default one, the cost has kinks within a tenth of a millimetre at which a
-search stops; ``soft_contact`` has its gradients over millimetres.
+The goals and their weights are those of ``control.optimal.horizon``, without the schedule of stances: every foot is
+attracted to its goal, and the ground's forces, their start and end, and friction come from the contact model. With one
+as hard as the default, the cost has kinks within a tenth of a millimetre at which a search stops; ``soft_contact`` has
+gradients over millimetres.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import PyTree, Scalar
 
-STEP = 5e-3  # [s], at most: the longest step of the simulator in a knot
-PLANTED = 0.1  # of the price of a foot's distance from its goal, for one that a schedule would have standing
+STEP = 5e-3  # [s], longest simulator step in a knot
+PLANTED = 0.1  # fraction of the weight of a foot's distance from its goal, for one that a schedule would have in stance
 
 
 def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
-    """Return contact that a robot of a mass [kg] dents by about ``dent`` [m] where it stands on four feet."""
+    """Return contact that a robot of a mass [kg] depresses by about ``dent`` [m] when standing on four feet."""
     load, exponent = 0.25 * STANDARD * mass, 1.5
     return Compliant(
         stiffness=load / dent**exponent,
@@ -54,7 +54,7 @@ def soft_contact(mass: float, dent: float = 1e-3) -> Compliant:
 
 
 class ContactHorizon(CompiledHorizon):
-    """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, whose intervals must be alike.
+    """A ``trajectory.RollingProblem``; ``goals`` as for ``horizon.HorizonProblem``, with equal intervals.
 
     ground: a plane unless given. contact: soft unless given. touching: spheres besides the feet (``body_spheres``).
     """
@@ -82,7 +82,7 @@ class ContactHorizon(CompiledHorizon):
             spheres=spheres_of(robot, touching),
         )
         self.moves = LinearStep(world, lasts / steps, steps=steps, exact=False)
-        self.high = np.full(robot.nj, np.inf)  # torques have a price near their limits, and are clipped as they act
+        self.high = np.full(robot.nj, np.inf)  # torques are penalised near their limits, and clipped when applied
         self.low = -self.high
         self.aim(goals)
         first = row_of(self.goals, 0)
@@ -95,9 +95,9 @@ class ContactHorizon(CompiledHorizon):
         self._error = compile(error, model, x, x, target="batch", verify=False)
 
     def aim(self, goals: Goal) -> None:
-        """Take other goals for the same horizon; nothing is compiled again.
+        """Set other goals for the same horizon; nothing is recompiled.
 
-        Of their schedule one thing counts: a foot that should stand is drawn less to its goal, and clears nothing.
+        Their schedule has only one effect: a stance foot is attracted less to its goal, and has no clearance.
         """
         check_finite(goals)
         if not np.allclose(goals.interval, self.lasts):
@@ -108,7 +108,7 @@ class ContactHorizon(CompiledHorizon):
         self.goals = replace(goals, down=np.zeros_like(goals.down), pull=pull, least=least)
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
-        """Return steps to first order and costs to second along a trajectory."""
+        """Return steps to first order and costs to second order along a trajectory."""
         nq, nv, N, m = self.robot.nq, self.robot.nv, *u.shape
         gradient, hessian, effort = self._expand(x, np.concatenate([u, np.zeros((1, m))]), self.goals)
         found = self.moves(x[:-1, :nq], x[:-1, nq:], JointCommand(0.0, 0.0, 0.0, 0.0, u))
@@ -121,7 +121,7 @@ class ContactHorizon(CompiledHorizon):
 
 @dataclass(frozen=True, eq=False)
 class HorizonConstants:
-    """The constants of a rollout: prices, and a step that finds its contacts."""
+    """The constants of a rollout: weights, and a step that finds its contacts."""
 
     model: KnotModel
     step: SimulationModel

@@ -1,4 +1,4 @@
-"""How many cores this process may use."""
+"""The number of cores available to this process."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import os
 
 
 def cores() -> int:
-    """Return how many cores this process may use, which may be fewer than the machine has."""
+    """Return how many cores are available to this process, possibly fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

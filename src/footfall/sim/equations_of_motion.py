@@ -2,12 +2,12 @@
 
     joint command -> joint torques -> bias forces and mass matrix -> contact -> accelerations
 
-Follow any call down to an equation of a paper. Called with symbols, this file is what gets compiled.
+Every call leads to an equation of a paper. Called with symbols, this file is what is compiled.
 
 Implicit contact models are linear within a mode: a foot sticks, slides or is released, a motor is free or at its limit,
-a joint moves or is held by dry friction. Joints and contact models own their modes (``joints``, ``contact.model``):
-they guess them, and update them by what a solution of the equations of motion finds. The step is solved until what it
-finds agrees with the modes it was solved in, which nearly every step does at once.
+a joint moves or is held by dry friction. Joints and contact models define their modes (``joints``, ``contact.model``):
+they guess them, and update them from a solution of the equations of motion. The step is solved until the solution
+agrees with its modes, which nearly every step does at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -41,34 +40,36 @@ from footfall.sim.objects import System, assemble_system, contact_candidates, co
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class State:
-    """Configuration, velocity, and what the contact model remembers (empty: it starts afresh in every step), with the
-    rotors of joints behind belts."""
+    """Configuration, velocity, and the memory of the contact model (empty: it is initialised in every step), with
+    the rotors of joints behind belts.
+    """
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     memory: dict[str, ndarray] = field(default_factory=dict)
-    objects: PyTree = ()  # of free bodies: rows of position, quaternion, and (ω, v) in their own axes
+    objects: PyTree = ()  # for free bodies: rows of position, quaternion, and (ω, v) in their own axes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Acted:
     """The forces that acted during a step, implicit parts included."""
 
-    motor: Float[ndarray, "nj"]  # torques of the motors, behind belts on their rotors, as seen at the joints [N m]
+    motor: Float[ndarray, "nj"]  # torques of the motors, for belts on their rotors, as seen at the joints [N m]
     passive: Float[ndarray, "nj"]  # joint torques of springs, damping, friction and end stops [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres and the first links of pairs, world axes [N]
-    # of what turns the joints (motors, or belts), losses, contact and pushes, whose work is audited
+    # forces whose work is recorded: of motors (or belts), losses, contact and pushes
     generalised: Float[ndarray, "4 nv"]
-    memory: dict[str, ndarray] = field(default_factory=dict)  # of the contact model, for the next step
+    memory: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model, for the next step
     objects: PyTree = ()  # accelerations of free bodies, rows of six
 
 
 # -- the modes of an implicit step, and the iteration that finds them --------------------------------------------------
-MAX_ITERATIONS = 20  # late ones only tighten the modes
+MAX_ITERATIONS = 20  # late iterations only tighten the modes
 
 
 @dataclass(frozen=True)
@@ -77,19 +78,20 @@ class Modes:
 
     contact: dict[str, PyTree]
     joints: dict[str, PyTree]
-    # of the middle of the step: how often its rates may still be updated (``_MID_UPDATES``: they are guessed), and how
-    # far past those of its start they are
+    # rates at the midpoint: how often they may still be updated (``_MID_UPDATES``: they are guessed), and their
+    # difference from those at the start
     middle: dict[str, PyTree] = field(default_factory=dict)
 
 
-Onward = Callable[[Robot, State, ndarray, float, Modes], State]  # where accelerations lead, found in these modes
+# maps accelerations, and the modes in which they were found, to the resulting state
+Onward = Callable[[Robot, State, ndarray, float, Modes], State]
 
 
 @dataclass(frozen=True)
 class StepInputs:
     """The inputs of a step besides the world."""
 
-    memory: dict[str, ndarray]  # of the contact model before the step, with the rotors behind belts
+    memory: dict[str, ndarray]  # memory of the contact model before the step, with the rotors behind belts
     state: State
     command: JointCommand
     push: Float[ndarray, "wrenches"]
@@ -101,8 +103,8 @@ class Solution:
 
     a: Float[ndarray, "nv"]
     acted: Acted
-    modes: Modes  # for another one
-    changed: Scalar  # how many choices it contradicts
+    modes: Modes  # modes for another iteration
+    changed: Scalar  # how many modes it contradicts
 
 
 Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converged)
@@ -110,10 +112,10 @@ Solve = Callable[..., Solution]  # (world, inputs, dt, modes, iteration, converg
 
 @dataclass(frozen=True)
 class _Iteration:
-    """The result of one iteration, and what the next one needs."""
+    """The result of one iteration, and the input of the next."""
 
     solution: Solution
-    iteration: Scalar  # how many solutions were contradicted before
+    iteration: Scalar  # how many solutions were contradicted so far
     inputs: StepInputs
     after: State
 
@@ -127,7 +129,7 @@ def modes_of(world: World) -> Modes:
 
 
 def _unknown_middle(world: World) -> dict[str, PyTree]:
-    """Return the mode of the middle of a step before its first iteration; none where joints never swing in flight."""
+    """Return the midpoint mode of a step before its first iteration; empty where joints never swing in flight."""
     robot = world.robot
     if world.pairs or world.touches or not robot.nj:
         return {}
@@ -135,14 +137,14 @@ def _unknown_middle(world: World) -> dict[str, PyTree]:
 
 
 def guesses_middle(middle: dict[str, PyTree]) -> Scalar:
-    """Return whether the rates in the middle of a step are guessed, not those of an earlier iteration."""
+    """Return whether the rates at the midpoint of a step are guessed, not those of an earlier iteration."""
     return middle["updates"] > _MID_UPDATES - 0.5
 
 
 def solve_active_set(
     solve: Solve, onward: Onward, world: World, state: State, command: JointCommand, push: ndarray, dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted, State]:
-    """Return (accelerations, what caused them, the state to which they lead ``onward``)."""
+    """Return (accelerations, the forces that caused them, the resulting state ``onward``)."""
     inputs, modes = _inputs(world, state, command, push), modes_of(world)
 
     def solved(modes: Modes, iteration: Scalar, converged: bool = False) -> tuple[ndarray, Acted, State]:
@@ -155,11 +157,12 @@ def solve_active_set(
     else:
         last = _last_iteration(solve, onward, world, inputs, modes, dt)
 
-        # Where no mode changes, the step moves with the state as its last solution does, or as the contact model says.
+        # Where no mode changes, the derivative of the step is that of its last solution, or as given by the contact
+        # model.
         def once_more(_: Operand) -> tuple[ndarray, Acted, State]:
             modes, iteration = nptrace.stop_gradient((last.solution.modes, last.iteration))
             nptrace.mark_derivative_invalid(last.solution.changed > 0.5)
-            if modes.middle:  # its past moves with the state
+            if modes.middle:  # its memory is differentiated with the state
                 nptrace.mark_derivative_invalid(last.solution.modes.middle["updates"] < _MID_UPDATES - 0.5)
             return solved(modes, iteration, converged=True)
 
@@ -171,7 +174,7 @@ def solve_active_set(
 def count_iterations(
     solve: Solve, onward: Onward, world: World, state: State, command: JointCommand, push: ndarray, dt: float
 ) -> Scalar:
-    """Return how many times a step solves the equations of motion until what it finds agrees with its modes."""
+    """Return how many times a step solves the equations of motion until the solution agrees with its modes."""
     modes = modes_of(world)
     if not (modes.joints or modes.contact or modes.middle):
         return 1.0
@@ -188,11 +191,11 @@ def _inputs(world: World, state: State, command: JointCommand, push: ndarray) ->
 def _last_iteration(
     solve: Solve, onward: Onward, world: World, inputs: StepInputs, modes: Modes, dt: float
 ) -> _Iteration:
-    """Return the iteration whose modes its solution agrees with."""
+    """Return the iteration whose solution agrees with its modes."""
 
-    # State and inputs go through the loop unchanged, so that it holds all of the work and keeps nothing else alive: it
-    # nearly always runs once, and what it would have kept from outside costs a GPU more than doing it again.
-    # A robot that has converged counts no further while others in its lanes go on: it finds the same, bit for bit.
+    # State and inputs are carried through the loop, so that it contains all of the work and keeps nothing else alive:
+    # it nearly always runs once, and values kept from outside would cost a GPU more than recomputing them. A converged
+    # robot no longer counts iterations while others in its lanes continue: its result is the same, bit for bit.
     def again(_: float, carry: _Iteration) -> _Iteration:
         solution = solve(world, carry.inputs, dt, carry.solution.modes, carry.iteration, False)
         iteration = np.where(solution.changed < 0.5, carry.iteration, carry.iteration + 1.0)
@@ -215,20 +218,20 @@ def _last_iteration(
 
 
 # -- the rates in the middle of a step ---------------------------------------------------------------------------------
-_MID_UPDATES = 2.0  # of the rates in the middle of a step, where they are not as guessed
-_MID_TOLERANCE = 2.0  # [rad/s² or m/s²] by which accelerations of joints may be other than guessed
-_CLEAR = 0.01  # [m] from the ground, and twice as far as a step leads, from where a contact model may see it
+_MID_UPDATES = 2.0  # updates of the midpoint rates, where they differ from the guess
+_MID_TOLERANCE = 2.0  # [rad/s² or m/s²], tolerance of the guessed joint accelerations
+_CLEAR = 0.01  # [m] from the ground, plus twice the travel of a step, at which a contact model may act
 
 
 def in_flight(world: World, points: Sequence[ContactPoint], v: Float[ndarray, "nv"], dt: float) -> Scalar:
     """Return whether nothing touches the robot, or will within this step.
 
-    It is false always beside free bodies, and where links push links: both ways to step keep a momentum that is off by
-    dt, each by another amount, and one that changes from one to the other at such an impact would gain momentum.
+    It is always false with free bodies and with colliding links: both kinds of step conserve momentum only up to terms
+    of order dt, with different errors, so that switching between them at such an impact would add momentum.
     """
     if world.touches or world.pairs:
         return False
-    if isinstance(unadapted(world.contact), ForceLaw):  # whose forces are zero where nothing touches
+    if isinstance(unadapted(world.contact), ForceLaw):  # forces are zero without contact
         gaps = [point.distance for point in points]
     else:
         approach = ((point.R_BC.T @ (point.J @ v))[2] for point in points)
@@ -251,16 +254,16 @@ def mid_rates(
     swings: Scalar,
     dt: float,
 ) -> tuple[Float[ndarray, "nv"], Swing]:
-    """Return (velocities with the base's angular velocity in the middle of a step, what swings the joints until then).
+    """Return (velocities with the base's angular velocity at the midpoint of a step, joint swing until then).
 
-    Euler steps that take centrifugal and gyroscopic forces at the rates of their start gain energy. The base turns as a
-    robot with locked joints would, each joint as if it were alone (``composite_bias``); one that carries several feet
-    is a spine, and is driven by the base's angular acceleration as well. What contact does to the joints is not known
-    yet: they swing in flight alone. ``inertia``: of each joint, with what acts as such.
+    Euler steps that evaluate centrifugal and gyroscopic forces at the initial rates gain energy. The base is taken to
+    rotate like a robot with locked joints, and each joint as if alone (``composite_bias``); a joint that carries
+    several feet is a spine, and is driven by the base's angular acceleration as well. The effect of contact on the
+    joints is not known yet: they swing in flight only. ``inertia``: inertia of each joint, including equivalent terms.
 
-    This is a guess: joints push one another and the base, and heavy loose limbs would still gain 5 % of energy in five
-    seconds at 6 rad/s. An implicit step whose solution accelerates the joints otherwise is therefore solved twice more,
-    each time at the rates that lead to the middle of the solution before (``Modes.middle``).
+    This is a guess: joints act on one another and on the base, and heavy loose limbs would still gain 5 % of energy in
+    five seconds at 6 rad/s. An implicit step whose solution accelerates the joints differently is therefore solved
+    twice more, each time at the midpoint rates of the previous solution (``Modes.middle``).
     """
     robot, tree = world.robot, world.robot.tree
     past = free_rotation(robot, v[:3], dt) if robot.floating else np.zeros(3)
@@ -277,7 +280,7 @@ def mid_rates(
 def _known_rates(
     robot: Robot, middle: dict[str, PyTree], v: Float[ndarray, "nv"], turning: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
-    """Return velocities with the rates in the middle of a step that a solution has found, or else ``turning``."""
+    """Return velocities with the midpoint rates found by a solution, or otherwise ``turning``."""
     past = middle["past"]
     if not robot.floating:
         return v + past
@@ -289,7 +292,7 @@ def _known_rates(
 def accelerate(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[Float[ndarray, "nv"], Acted]:
-    """Classical accelerations of the base and accelerations of the joints, and what caused them, at these rates."""
+    """Return classical accelerations of the base, accelerations of the joints, and their causes, at these rates."""
     solve = partial(equations_of_motion, in_middle=False)
     return solve_active_set(solve, lambda robot, state, a, dt, modes: state, world, state, command, push, dt)[:2]
 
@@ -303,23 +306,24 @@ def equations_of_motion(
     converged: bool = False,
     in_middle: bool = True,
 ) -> Solution:
-    """(M + dt JᵀDJ + dt slope) a = force, once, in given modes; an implicit contact model makes joint feedback implicit
-    as well.
+    """Solve (M + dt JᵀDJ + dt slope) a = force once, in given modes; an implicit contact model makes joint feedback
+    implicit as well.
 
-    ``converged``: the modes are the last, and the solution is wanted for its derivative. ``in_middle``: centrifugal and
-    gyroscopic forces are those of the rates in the middle of the step, else of its start.
+    ``converged``: the modes are final, and the solution is needed for its derivative. ``in_middle``: centrifugal and
+    gyroscopic forces are evaluated at the midpoint rates of the step, otherwise at the initial ones.
     """
     state, v = inputs.state, inputs.state.v
-    # where the robot is, and what may touch
+    # pose of the robot, and what it may touch
     at_q = posture(world.robot, state.q)
     robot, X = at_q.robot, at_q.X
     spheres = [place_sphere(at_q, sphere) for sphere in world.spheres]
     poses = poses_in_base(robot, X)
     points = contact_candidates(world, at_q, poses, spheres)
     flight = in_flight(world, points, v, dt) if in_middle else False
-    falls = np.where(flight, world.gravity, 0.0) if robot.floating else np.zeros(3)  # its joints feel nothing of that
+    # its joints are not affected by that
+    falls = np.where(flight, world.gravity, 0.0) if robot.floating else np.zeros(3)
     gravity = np.asarray(world.gravity) - falls
-    # mass matrix and forces; limbs that touch nothing are folded into the base
+    # mass matrix and forces; limbs without contact are folded into the base
     bare = without_inertia(robot, world.free_limbs)
     composite = composite_bodies(bare, X)
     M = composite_mass_matrix(bare, X, composite, 0.0 * armatures(robot))
@@ -362,7 +366,7 @@ def equations_of_motion(
         system.loops,
     )
     found, predicts = contact.a, world.contact.implicit and world.contact.one_solve
-    if predicts:  # the robot accelerates by what acts at the end of that
+    if predicts:  # the robot accelerates by the forces at the end of the step
         predicted = joint_rates(robot, v + dt * limbs.unfolded(system.split(found)[0]))
         joints = joint_feedback(world, state, own, inputs.command, dt, {}, 0.0, predicted)
         limbs, system = assembled(joints)
@@ -372,7 +376,7 @@ def equations_of_motion(
     a = limbs.unfolded(a)
     if robot.floating:
         a = np.concatenate([a[:3], a[3:6] + X[0].R.T @ falls, a[6:]])
-    # what acted, and whether the modes agree
+    # the forces that acted, and whether the modes agree
     a_J = joint_rates(robot, a)
     drive, passive, spring = joints.at_end(a_J, dt)
     joint_modes, changed = joints.update_modes(a_J, dt, iteration)
@@ -380,7 +384,7 @@ def equations_of_motion(
     middle = modes.middle
     if in_middle and middle:
         past = 0.5 * dt * a_J
-        off = past - swung  # after an update nothing is guessed, and all of it is new
+        off = past - swung  # after an update nothing is guessed, and everything is new
         wrong = (off @ off) * np.where(flight, middle["updates"], 0.0) > dt * dt * (
             _MID_UPDATES * (0.5 * _MID_TOLERANCE) ** 2
         )

@@ -1,4 +1,4 @@
-"""Thousands of robots on a GPU: the same tick as CUDA, its state in registers over many ticks.
+"""Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
 Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
 fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
@@ -6,7 +6,7 @@ that a thread has registers for all of it. Steps and the iterations within them 
 do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
-and stays on the card: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX take over by DLPack without a copy.
+and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false
 
 
 def cupy() -> ModuleType:
-    """Return CuPy with a working GPU; a missing one is refused with what to use instead."""
+    """Return CuPy with a working GPU; raise with an alternative if there is none."""
     try:
         import cupy
     except ImportError:
@@ -141,7 +141,7 @@ class TickSource:
         return np.concatenate([np.ravel(np.asarray(x, self.dtype)) for x in leaves])
 
     def first_columns(self, n: int) -> list[np.ndarray]:
-        """Return the parts of the first states of n robots as rows, (number, 1) where all begin alike."""
+        """Return the parts of the initial states of n robots as rows, (number, 1) where all are equal."""
         found = []
         for x in states_at_rest(self.simulation.model, self.first, n, self.dtype):
             rows = x.reshape(n, -1).T if x.strides[0] else x[:1].reshape(1, -1).T
@@ -149,7 +149,7 @@ class TickSource:
         return found
 
     def rows(self, name: str) -> slice:
-        """Return where a part of the state (``q``, ``v``, ...) lies in its column."""
+        """Return the position of a part of the state (``q``, ``v``, ...) in its column."""
         at = 0
         for key, part in vars(self.first).items():
             size = number_count(part)
@@ -159,7 +159,7 @@ class TickSource:
         raise InputError(f"the state of a batch has no field '{name}'")
 
     def input_rows(self, path: str) -> slice:
-        """Return where a free parameter lies in the column of inputs and parameters."""
+        """Return the position of a free parameter in the column of inputs and parameters."""
         if path not in self.parameters:
             raise unknown("free parameter", path, self.parameters, "this batch has")
         numbered, at = {}, number_count(self.inputs)
@@ -192,7 +192,7 @@ class CudaKernel:
         self.shared = xp.zeros(1, dtype)
 
     def advance(self, steps: int, state: DeviceArray, inputs: DeviceArray) -> None:
-        """Advance the state where it lies, in one launch."""
+        """Advance the state in place, in one launch."""
         self._launch(state.shape[1], state, inputs, self.shared, np.int32(steps))
 
     def evaluate(self, state: DeviceArray, inputs: DeviceArray, out: DeviceArray) -> None:
@@ -316,9 +316,9 @@ class GpuBatch:
             ticks: Ticks of the controller, to look at.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every warp that takes most, in the mean over steps; ``lanes``: robots in a warp; ``occupancy``: the
-            fraction of the warps' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a warp; ``lanes``: robots in a warp; ``occupancy``: the fraction of the warps' work
+            that robots need, from 1 / lanes to 1.
         """
         xp, most, numbers = self.cupy, min(self.n, REPORTED), len(self.state)
         state, inputs = (xp.ascontiguousarray(x[:, :most]) for x in (self.state, self.inputs))

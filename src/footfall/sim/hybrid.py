@@ -1,12 +1,12 @@
-"""A machine run through its contact modes in time: the hybrid dynamics of the lecture slides on floating-base robots.
+"""Simulation through contact modes: the hybrid dynamics of the lecture slides on floating-base robots.
 
-Within a mode it moves in that mode's own minimal coordinates (``dynamics.formalisms.reduced``), or in excess
-coordinates with constraints: the full model, which must agree. A foot that comes down stops without bounce, and the
-momentum that the new mode's coordinates know is kept; a standing foot that the ground would have to pull lifts, and
-nothing jumps. The instant of a transition is found by bisection between two steps.
+Within a mode the robot moves in the mode's minimal coordinates (``dynamics.formalisms.reduced``), or in excess
+coordinates with constraints: the full model, which must agree. A landing foot stops without bounce, and the momentum in
+the new mode's coordinates is conserved; a stance foot that the ground would have to pull lifts, without a jump. The
+instant of a transition is found by bisection between two steps.
 
-Feet are points on level ground at z = 0 that do not slip, but for one case: where holding a foot along the ground would
-need the ground to pull, it slides without friction until it lifts. For Coulomb's friction there is ``Simulation``.
+Feet are points on level ground at z = 0 that do not slip, with one exception: if holding a foot along the ground would
+need a pulling force, it slides without friction until it lifts. For Coulomb friction use ``Simulation``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,21 +34,22 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
 COORDINATES = ("minimal", "excess")
-_DAMPING = 1e-12  # of rows that say nothing, such as those across the plane of a planar machine
-_INSTANT = 1e-13  # [s] to which a transition is found
-_STILL = 1e-9  # [m/s]: a foot that comes down slower has just lifted
-_WORN = 0.02  # of a pivot, beside what it was when the coordinates were chosen
-_AT_ONCE, _MOST_AT_ONCE = 1e-9, 12  # [s], and changes of mode within it
-_ROUNDING, _CLEAR, _MOVES = 1e-9, 1e-9, 1e-7  # [N, N s, m/s²], [m], [m/s]
+_DAMPING = 1e-12  # damping of empty rows, such as those across the plane of a planar machine
+_INSTANT = 1e-13  # [s], accuracy of the time of a transition
+_STILL = 1e-9  # [m/s]: a slower landing foot has just lifted off
+_WORN = 0.02  # relative size of a pivot, compared with that when the coordinates were chosen
+_AT_ONCE, _MOST_AT_ONCE = 1e-9, 12  # [s], and the number of mode changes within it
+_ROUNDING, _CLEAR, _MOVES = 1e-9, 1e-9, 1e-7  # tolerances [N, N s, m/s²], [m], [m/s]
 _HELD, _SLIDES = np.ones(3), np.array([0.0, 0.0, 1.0])  # rows of a foot
 
 
 @dataclass(frozen=True)
 class ModeTransition:
-    """A change of mode: when, from which to which, and the energy that the impact took [J]."""
+    """A change of mode: its time, both modes, and the energy dissipated by the impact [J]."""
 
     time: float
     before: str
@@ -66,7 +66,7 @@ class HybridRun:
     q: Float[ndarray, "t nq"]
     v: Float[ndarray, "t nv"]
     forces: Float[ndarray, "t nf 3"]  # world axes [N]
-    mode: Float[ndarray, "t nf 3"]  # which directions of every foot are held
+    mode: Float[ndarray, "t nf 3"]  # which directions of every foot are constrained
     transitions: list[ModeTransition]
     gravity: Gravity = GRAVITY
 
@@ -77,7 +77,7 @@ class HybridRun:
 
 @dataclass(frozen=True, eq=False)
 class _InMode:
-    """The constant of a compiled step: a mode, its coordinates (None: excess), and what drives the joints."""
+    """The constant of a compiled step: a mode, its coordinates (None: excess), and the joint torques."""
 
     robot: Robot
     mode: ndarray
@@ -129,7 +129,7 @@ def _stepped(system: _InMode, t: float, q: ndarray, r: ndarray, h: float) -> tup
 
 
 def _unit(robot: Robot, q: ndarray) -> ndarray:
-    """Return q with a quaternion of unit length."""
+    """Return q with its quaternion normalised."""
     if not robot.floating:
         return q
     return np.concatenate([q[:3], q[3:7] / np.sqrt(q[3:7] @ q[3:7]), q[7:]])
@@ -179,7 +179,7 @@ def hybrid_run(
     for name, value in (("duration", duration), ("dt", dt)):
         positive_number(value, f"{name} of a hybrid run")
     check_finite(robot, q=q, v=v)
-    check_points(robot, np.ones(robot.nf))  # any foot may come down
+    check_points(robot, np.ones(robot.nf))  # any foot may land
     run = _Runner(
         robot=robot,
         torques=torques,
@@ -207,7 +207,7 @@ def hybrid_run(
 
 @dataclass(kw_only=True)
 class _Runner:
-    """The state of a run, and machine code for the modes that it has been in."""
+    """The state of a run, and machine code for the modes visited."""
 
     robot: Robot
     torques: Torques | None
@@ -225,7 +225,7 @@ class _Runner:
         self.system = self._in_mode(None)
 
     def enter(self, time: float, touching: ndarray, landing: ndarray, lifting: ndarray) -> None:
-        """Take up the mode of the feet that touch, after the impact of those that land; what lifts holds no longer."""
+        """Enter the mode of the feet in contact, after the impact of those that land; lifting feet are released."""
         robot, before = self.robot, self.v
         if landing.any():
             mode = self._found(touching, self._takes_impact, "impact")
@@ -262,7 +262,7 @@ class _Runner:
         self.step = self.steps[key]
 
     def advance(self, h: float) -> None:
-        """Advance by one step, or as much of it as there is up to a transition."""
+        """Advance by one step, or the part of it up to a transition."""
         found = self.step(self.time, self.q, self.r, h)
         if not all(np.isfinite(part).all() for part in found):
             raise FootfallError(f"the hybrid run diverged at {self.time:.4f} s")
@@ -290,7 +290,7 @@ class _Runner:
 
     # -- which mode: of all ways in which the feet that touch may go on, the one that holds most -----------------------
     def _found(self, touching: ndarray, goes: Callable[[ndarray], bool], what: str) -> ndarray:
-        """Choose the mode: every foot that touches is held, slides or lifts; the others are up."""
+        """Choose the mode: every foot in contact is held, slides or lifts; the others are in the air."""
         ways = [(_HELD, _SLIDES, 0.0 * _HELD) if touches else (0.0 * _HELD,) for touches in touching]
         for mode in sorted((np.stack(way) for way in product(*ways)), key=lambda mode: -float(mode.sum())):
             if goes(mode):
@@ -301,7 +301,7 @@ class _Runner:
         return foot_velocities(self.robot, self.q, self.v)[:, 3:]
 
     def _takes_impact(self, mode: ndarray) -> bool:
-        """Return whether the ground pushes every foot in the mode, and none of the others goes into it."""
+        """Return whether the ground pushes every foot in the mode, and none of the others penetrates it."""
         chosen = ModeCoordinates.at(self.robot, self.q, mode)
         after = chosen.basis(self.q) @ chosen.touchdown(self.q, self.v)
         pushed = chosen.impulses(self.q, after - self.v)[:, 2]
@@ -310,7 +310,7 @@ class _Runner:
         return bool(np.all(np.where(mode[:, 2] > 0, pushed > -_ROUNDING, over | (speeds > -_STILL))))
 
     def _carries(self, mode: ndarray, touching: ndarray, tau: ndarray) -> bool:
-        """Return whether forces and accelerations allow a mode; a foot that moves along the ground cannot be held."""
+        """Return whether forces and accelerations permit a mode; a foot that moves along the ground cannot be held."""
         moving = np.abs(self._foot_speeds()[:, :2]).max(axis=1, initial=0.0) > _MOVES
         if (moving & (mode[:, 0] > 0)).any():
             return False

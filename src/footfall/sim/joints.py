@@ -1,30 +1,29 @@
 """Joints in a step: from a joint command to the torque at the joint, and its damping -dτ/dq̇ (for implicit steps).
 
-Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's own limit and by what is left
-of the voltage after back-EMF. A motor at its own limit has no damping, one short of voltage that of its back-EMF. Dry
-friction holds a joint up to its limit (``static_ratio`` times it, in implicit steps) and gives that limit against the
-motion beyond. Both are functions of the speed at the *end* of an implicit step, and piecewise linear: which piece a
-joint is on is guessed, checked against what the step finds, and the step is solved again until they agree
+Motor limits follow the published Mini Cheetah model: the torque is limited by the motor's torque limit and by the
+voltage remaining after back-EMF. A motor at its torque limit has no damping, one limited by voltage that of its
+back-EMF. Dry friction holds a joint up to its limit (``static_ratio`` times it, in implicit steps) and acts with that
+limit against the motion beyond. Both are functions of the speed at the *end* of an implicit step, and piecewise linear:
+the piece of each joint is guessed, checked against the solution, and the step is solved again until they agree
 (``joint_modes``).
 
 Gears lose torque and have play, as options (``gear_loss``, ``backlash``). Teeth rub in proportion to the torque they
 transmit: dry friction of ``gear_loss`` times the motor's torque. Backlash is a dead band on the position between motor
-and joint: the motor stands where it is commanded, the joint is free within half the band on either side of it, and the
-motor's spring takes hold where the teeth meet. This leaves out the motor's own motion within the band (and the knocks
-of its rotor), and so needs no further state; damping and feed-forward torque act in the band as they do outside.
+and joint: the motor is at its commanded position, the joint is free within half the band on either side of it, and the
+motor's spring engages where the teeth meet. This neglects the motor's motion within the band (and the impacts of its
+rotor), and so needs no further state; damping and feedforward torque act within the band as they do outside.
 
-A ``Belt`` has a rotor of its own: its inertia here, the joint there, elasticity and play between.
+A ``Belt`` has a separate rotor: its inertia on one side, the joint on the other, elasticity and play between.
 
     J ω̇ = τ_motor - b,   b = k s(θ - q) + c (θ̇ - q̇),   s(δ) = δ beyond half the play, less that half, and 0 within
 
-θ and ω are the rotor's angle and rate, all of it as seen at the joint (inertia times the gear's ratio squared), and b
-is what the joint receives. Teeth only push: b never pulls the side that it stands on. This is the two-mass system that
-drives are tuned by, with k (1/J + 1/I) for its eigenfrequency's square. A motor's limits are those of its rotor's speed
-at the start of the step. In an implicit step the rotor's
-rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint gets torque and damping
-as from any motor, both bodies end the step together, and b acts on both of them. The elastic part is taken at the
-start of the step (with positions moved by new velocities: no damping that is not in the belt), and gradually at the end
-where the belt is too stiff for that.
+θ and ω are the rotor's angle and rate, all as seen at the joint (inertia times the squared gear ratio), and b is the
+torque on the joint. Teeth only push: b never pulls. This is the two-mass system used to tune drives, with k (1/J + 1/I)
+for its eigenfrequency's square. A motor's limits are those of its rotor's speed at the start of the step. In an
+implicit step the rotor's rate is eliminated: it is linear in the joint's rate at the end of the step, so that the joint
+receives torque and damping as from any motor, both bodies end the step together, and b acts on both of them. The
+elastic part is evaluated at the start of the step (with positions moved by new velocities: no damping that is not in
+the belt), and gradually at the end if the belt is too stiff for that.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.force_law import FREEZE_AFTER
@@ -47,6 +45,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.equations_of_motion import State
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 # -- belts -------------------------------------------------------------------------------------------------------------
 ENCODERS = ("motor", "joint")
-ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # in the memory of a step, and in recordings
+ROTOR = POSITION, RATE = "rotor_position", "rotor_velocity"  # names in the memory of a step, and in recordings
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Belt:
     stiffness: Scalar = 4000.0  # [N m/rad]
     damping: Scalar = 2.0  # [N m s/rad]
     play: Scalar = 0.0  # [rad], from end to end
-    inertia: Scalar | None = None  # of the rotor [kg m²]
+    inertia: Scalar | None = None  # inertia of the rotor [kg m²]
     encoder: str = "motor"
 
     def __post_init__(self) -> None:
@@ -92,7 +91,7 @@ class Belt:
 
     @property
     def has_play(self) -> bool:
-        """Whether there is play; a traced play counts."""
+        """Return whether there is play; a traced play counts."""
         return isinstance(self.play, ndarray) or type(self.play) not in (int, float, np.float64) or self.play != 0.0
 
     def rotors(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -121,7 +120,7 @@ class Belt:
     def kinetic(
         self, robot: Robot, rates: Float[ndarray, "*T nj"], rotor_rates: Float[ndarray, "*T nj"]
     ) -> Float[ndarray, "*T"]:
-        """Return the kinetic energy [J] that a robot has more than with its armatures at its joints' rates.
+        """Return the kinetic energy [J] in excess of that with the armatures at the joints' rates.
 
         Args:
             rates: Rates of the joints [rad/s], after any other axes.
@@ -141,7 +140,7 @@ class Belt:
         Args:
             ahead: Angles of the rotors less those of their joints [rad], after any other axes.
             faster: Rates of the rotors less those of their joints [rad/s].
-            dt: Dt of the step that led there [s].
+            dt: Length of the step that led there [s].
         """
         before = ahead - dt * faster
         s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))
@@ -161,7 +160,7 @@ class Belt:
 
 @dataclass(frozen=True)
 class RotorState:
-    """Rotors at the start of a step, and the joints' own inertia, which is on the other side [kg m²]."""
+    """Rotors at the start of a step, and the inertia on the joint's side [kg m²]."""
 
     position: Float[ndarray, "nj"]  # [rad]
     rate: Float[ndarray, "nj"]  # [rad/s]
@@ -180,14 +179,14 @@ class BeltTorque:
     torque: Float[ndarray, "nj"]
     damping: Float[ndarray, "nj"]
     rotor_rate: Float[ndarray, "nj"]  # at the end of the step if the joint kept its rate
-    follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it takes up
-    motor: Float[ndarray, "nj"]  # torque of the motor on the rotor at the rates at the start of the step
-    on_rotor: Float[ndarray, "nj"]  # its damping in the rotor's rate
-    on_joint: Float[ndarray, "nj"]  # and in the joint's
+    follows: Float[ndarray, "nj"]  # how much of a change of the joint's rate it absorbs
+    motor: Float[ndarray, "nj"]  # torque of the motor on the rotor at the initial rates
+    on_rotor: Float[ndarray, "nj"]  # its damping with respect to the rotor's rate
+    on_joint: Float[ndarray, "nj"]  # and with respect to the joint's
 
 
 def sides(belt: Belt, rotor: RotorState, q_J: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """Return 1 or -1 where the play is taken up and the rotor is ahead of the joint or behind it, else 0."""
+    """Return 1 or -1 where the play is taken up with the rotor ahead of the joint or behind it, otherwise 0."""
     ahead = rotor.position - q_J
     return np.where(np.abs(ahead) > 0.5 * belt.play, np.sign(ahead), 0.0)
 
@@ -203,7 +202,8 @@ def through_belt(
     dt: float,
     side: Scalar | None = None,
 ) -> BeltTorque:
-    """Return what a joint gets in a step whose motors give ``motor`` less ``damping`` times the encoder's rate change.
+    """Return the torque on a joint in a step whose motors give ``motor`` minus ``damping`` times the encoder's rate
+    change.
 
     With g the belt's damping over the step and N that of the rotor, the rotor's equation gives
     ω' = (J/dt ω + s ω + τ - b_0 + g q̇') / N, and b = b_0 + g (ω' - q̇').
@@ -234,27 +234,27 @@ def through_belt(
 
 # -- motors, friction, springs and end stops ---------------------------------------------------------------------------
 Modes = dict[str, PyTree]
-_EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses where it is explicit
-_ONE_JOINT_AFTER = 6.0  # iterations after which one joint at a time is held or let slide: all would chase each other
-_RELEASE_AFTER = 12.0  # iterations after which dry friction leaves a joint that it would drive
-_RESIDUAL_FRICTION = 1e-6  # of its dry friction: what is left to such a joint
-_FAR = 10.0  # times what dry friction stops: a joint that turned so fast is not held on its way
-_LAST_OF_SPEED = 0.01  # part of a motor's highest speed over which it loses its torque, if no other line is known
+_EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which explicit dry friction reverses
+_ONE_JOINT_AFTER = 6.0  # iterations after which joints are held or released one at a time: together they would cycle
+_RELEASE_AFTER = 12.0  # iterations after which dry friction that would drive a joint is removed
+_RESIDUAL_FRICTION = 1e-6  # fraction of its dry friction left to such a joint
+_FAR = 10.0  # multiple of the rate that dry friction can stop: a faster joint is not held while reversing
+_LAST_OF_SPEED = 0.01  # fraction of a motor's top speed over which its torque falls to zero, unless its curve is known
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointForces:
     """Torques at the joints [N m] and their damping -dτ/dq̇ over one step [N m s/rad]."""
 
-    motor: Float[ndarray, "nj"]  # what the motors give the joints; what belts give them where there are belts
+    motor: Float[ndarray, "nj"]  # torques of the motors, or of belts, on the joints
     passive: Float[ndarray, "nj"]  # springs, damping, dry friction, end stops
     motor_damping: Float[ndarray, "nj"]
     passive_damping: Float[ndarray, "nj"]
     spring: Float[ndarray, "nj"]  # the springs' part of ``passive``, whose work is potential energy
     spring_damping: Float[ndarray, "nj"]
-    commanded: Float[ndarray, "nj"]  # of the motors, if they had no limits
+    commanded: Float[ndarray, "nj"]  # torques of the motors without limits
     commanded_damping: Float[ndarray, "nj"]
-    driven: BeltTorque | None = None  # of joints behind belts
+    driven: BeltTorque | None = None  # for joints behind belts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,8 +270,8 @@ class JointModel:
     stop_damping: float = 5.0  # [N m s/rad]
     stick_rate: float = STICK_RATE  # [rad/s], at which a joint creeps under a torque equal to its dry friction
     backlash: float = 0.0  # [rad], play between motor and joint, from end to end
-    gear_loss: float = 0.0  # of the motor's torque, lost to friction between teeth
-    # dry friction that holds over dry friction in motion, one for all joints or one each
+    gear_loss: float = 0.0  # fraction of the motor's torque lost to friction between teeth
+    # static over sliding dry friction, one for all joints or one each
     static_ratio: Scalar = 1.0
     belt: Belt | None = None  # between motors and joints
 
@@ -296,7 +296,7 @@ class JointModel:
         return own or not _is_zero(self.gear_loss)
 
     def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-        """Return the most that dry friction gives at every joint [N m], gears under the motors' torque included."""
+        """Return the largest dry friction at every joint [N m], including gears under the motors' torque."""
         friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
         return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
 
@@ -311,13 +311,13 @@ class JointModel:
 
 
 def joint_modes(robot: Robot, model: JointModel) -> Modes:
-    """Return what an implicit step chooses for the joints, before its first iteration.
+    """Return the modes of an implicit step for the joints, before its first iteration.
 
-    Empty where there is nothing to choose.
+    Empty if there are none.
 
     ``saturated``: motors at their lowest (-1) or highest torque (1); ``piece``: of that limit, see ``_limit_pieces``;
-    ``slides``: the way in which dry friction is overcome, times what part of it acts, or 0 where it holds; ``side`` of
-    a belt's play that is taken up, or 0.
+    ``slides``: the direction in which dry friction is overcome, times the fraction of it that acts, or 0 where it
+    holds; ``side``: the side of a belt's play that is taken up, or 0.
     """
     none = np.zeros(robot.nj)
     if model.belt is not None:
@@ -341,8 +341,8 @@ def joint_forces(
     """Return torques for positions at the *end* of a step of length dt (dt = 0: explicit), and their damping.
 
     PD: τ = kp (q_d - q) + kd q̇_d - (kd + dt kp) q̇, damping kd + dt kp: implicit Euler to first order. ``modes``: see
-    ``joint_modes``; without them limits and dry friction are those of the speed at the start. ``rotor``: behind belts.
-    ``about``: rates about which limits and dry friction are taken instead, as dampers (no modes).
+    ``joint_modes``; without them limits and dry friction are evaluated at the initial speed. ``rotor``: for belts.
+    ``about``: rates about which limits and dry friction are linearised instead, as dampers (no modes).
     """
     if not robot.nj:
         none = np.zeros(0)
@@ -412,7 +412,7 @@ def _motors(
     modes: Modes | None,
     about: ndarray | None = None,
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """Return (torque, damping) of motors at the rates that their encoders have, and both as commanded."""
+    """Return (torque, damping) of motors at the rates of their encoders, with limits and as commanded."""
     play: Scalar = 0.0
     stiffness = command.kp
     if not _is_zero(model.backlash):
@@ -427,10 +427,10 @@ def _motors(
         commanded, commanded_damping = driven * commanded, driven * commanded_damping
     motor, damping = commanded, commanded_damping
     if model.motor_limits and robot.actuators and about is not None:
-        # a motor at its limit is one with less gain: without any, a light joint would be thrown from limit to limit
+        # a motor at its limit has a reduced gain: without any, a light joint would be thrown from limit to limit
         there = wanted - commanded_damping * about
         limited = np.clip(there, *torque_limits(robot, about))
-        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # so is no torque at all
+        same, within = limited * there > 0.0, np.abs(limited - there) <= 0.0  # zero torque is within the limits, too
         damping = np.where(within, 1.0, np.where(same, limited / np.where(same, there, 1.0), 0.0)) * commanded_damping
         motor = limited - damping * (rates - about)
     elif model.motor_limits and robot.actuators:
@@ -449,9 +449,9 @@ def guessed_modes(
     dt: float,
     side: Float[ndarray, "nj"] | None = None,
 ) -> Modes:
-    """Return the modes of a step's first iteration, by the speed at its start unless dry friction stops the joint.
+    """Return the modes of a step's first iteration, by the initial speed unless dry friction stops the joint.
 
-    ``side``: of belts with play, where they are at the start.
+    ``side``: for belts with play, their initial side.
     """
     guess = _saturation_modes(robot, commanded, rates) if "saturated" in modes else {}
     if "side" in modes:
@@ -473,24 +473,25 @@ def update_joint_modes(
     dt: float,
     iteration: float,
 ) -> tuple[Modes, Operand]:
-    """Return (modes for another iteration, in how many joints they differ) for the accelerations found.
+    """Return (modes for another iteration, number of joints in which they differ) for the accelerations found.
 
-    A motor may give more than its limit no longer than it takes to solve again; late iterations take nothing back.
+    A motor may exceed its limit only until the step is solved again; late iterations revert nothing.
     """
     after, differ, ends = dict(modes), 0.0, rates + dt * a
     if "saturated" in modes:
         saturated, piece = modes["saturated"], modes["piece"]
         wanted = motor_saturation(robot, torques.commanded - dt * torques.commanded_damping * a, ends)
-        wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other: by way of neither
+        wanted = np.where(saturated * wanted < 0.0, 0.0, wanted)  # from one limit to the other, via neither
         wanted = np.where((iteration > FREEZE_AFTER) & _is_none(wanted), saturated, wanted)
         found = np.where(_is_none(wanted), piece, _limit_pieces(robot, wanted, ends))
-        same = (saturated * wanted > 0.5) & ~_is_none(found - piece)  # limit, but another piece of it
-        # by way of the line between; late, to its far end, where torque is least and within the limit at any speed
+        same = (saturated * wanted > 0.5) & ~_is_none(found - piece)  # at a limit, but on another piece of it
+        # via the line between; in late iterations, to its far end, where torque is least and within the limit at any
+        # speed
         found = np.where(same & (iteration > FREEZE_AFTER), 1.0, np.where(same & (piece * found < 0.0), 0.0, found))
         changes = ~(_is_none(wanted - saturated) & _is_none(found - piece))
         after |= {"saturated": wanted, "piece": found}
         differ = differ + np.sum(np.where(changes, 1.0, 0.0))
-    if "side" in modes:  # teeth push, or let go
+    if "side" in modes:  # teeth engage, or separate
         pulls = modes["side"] * (torques.motor - dt * torques.motor_damping * a) < 0.0
         after["side"] = np.where(pulls, 0.0, modes["side"])
         differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
@@ -498,7 +499,7 @@ def update_joint_modes(
         slides = modes["slides"]
         overcome = _is_held(slides) & (np.abs(ends) > model.stick_rate)
         stopped = _stopped(robot, model, torques.commanded, inertia, dt)
-        # friction drives no joint, however slow: one that ends on the other side is held first
+        # friction drives no joint, however slow: one that would reverse is held first
         back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
         turned = np.where(iteration < _RELEASE_AFTER, turned, _RESIDUAL_FRICTION * slides)
@@ -510,7 +511,7 @@ def update_joint_modes(
 
 
 def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
-    """Return the rate that dry friction takes from a joint of the given inertia in a step [rad/s]."""
+    """Return the change of rate that dry friction can stop for a joint of the given inertia in a step [rad/s]."""
     return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
 
 
@@ -525,8 +526,8 @@ def _is_none(mode: Scalar) -> Operand:
 
 
 def _is_zero(value: Scalar) -> bool:
-    """Return whether an effect is left out; a traced value never is."""
-    return type(value) in (int, float, np.float64) and value == 0.0  # a traced one passes for a float
+    """Return whether an effect is absent; a traced value never is."""
+    return type(value) in (int, float, np.float64) and value == 0.0  # a traced value passes for a float
 
 
 def _with_end_stops(
@@ -551,7 +552,7 @@ def _with_end_stops(
 def _limited(
     robot: Robot, commanded: ndarray, damping: ndarray, rates: ndarray, saturated: ndarray, piece: ndarray
 ) -> tuple[Float[ndarray, "nj"], Float[ndarray, "nj"]]:
-    """Return (torque at ``rates``, its damping) of motors, on the piece of their limit that they are on."""
+    """Return (torque at ``rates``, its damping) of motors, on their piece of the limit."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     bounds, falls = [], []
     for k, name in enumerate(robot.joint_names):
@@ -572,7 +573,7 @@ def _limited(
 
 
 def _saturation_modes(robot: Robot, commanded: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]) -> Modes:
-    """Return the modes of motors that are commanded a torque at ``rates``."""
+    """Return the modes of motors with a commanded torque at ``rates``."""
     saturated = motor_saturation(robot, commanded, rates)
     return {"saturated": saturated, "piece": _limit_pieces(robot, saturated, rates)}
 
@@ -580,13 +581,13 @@ def _saturation_modes(robot: Robot, commanded: Float[ndarray, "nj"], rates: Floa
 def motor_saturation(
     robot: Robot, commanded: Float[ndarray, "nj"], rates: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
-    """Return -1, 0 or 1 for motors commanded below, within, or beyond what they can give at ``rates``."""
+    """Return -1, 0 or 1 for motors commanded below, within, or above their limits at ``rates``."""
     low, high = torque_limits(robot, rates)
     return np.where(commanded > high, 1.0, np.where(commanded < low, -1.0, 0.0))
 
 
 def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """Return -1, 0 or 1 for motors at their own limit, on the line of torque over speed, or at its far end."""
+    """Return -1, 0 or 1 for motors at their torque limit, on the torque-speed line, or at its far end."""
     by_joint = {actuator.joint: actuator for actuator in robot.actuators}
     pieces = []
     for k, name in enumerate(robot.joint_names):
@@ -604,8 +605,8 @@ def _limit_pieces(robot: Robot, saturated: ndarray, rates: Float[ndarray, "nj"])
 def _speed_line(actuator: Actuator | None) -> tuple[float, float, float] | None:
     """Return (stall torque, loss of it per rate [N m s/rad], least torque) at the joint.
 
-    From the motor's electrical data, down to its full torque against the motion; or, where there is a speed limit
-    alone, from full torque to none over the last hundredth of the speed.
+    From the motor's electrical data, down to its full torque against the motion; or, with a speed limit alone, from
+    full torque to zero over the last hundredth of the speed.
     """
     if actuator is None:
         return None
@@ -644,15 +645,16 @@ def torque_limits(robot: Robot, rates: Float[ndarray, "nj"]) -> tuple[Float[ndar
 # -- joints in a step --------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class JointFeedback:
-    """Torques of the joints at the start of a step and their modes, guessed in its first iteration."""
+    """Torques of the joints at the start of a step, and their modes, guessed in its first iteration."""
 
     world: World
     rates: Float[ndarray, "nj"]
     modes: dict[str, PyTree]
     torques: JointForces
-    inertia: Float[ndarray, "nj"]  # of each joint alone
-    armature: Float[ndarray, "nj"]  # what acts as such: an implicit torque falls with the rate at the end of the step
-    rotor: RotorState | None  # behind belts
+    inertia: Float[ndarray, "nj"]  # inertia of each joint alone
+    # equivalent inertia: an implicit torque decreases with the rate at the end of the step
+    armature: Float[ndarray, "nj"]
+    rotor: RotorState | None  # for belts
 
     def at_end(self, a_J: Float[ndarray, "nj"], dt: float) -> tuple[ndarray, ndarray, ndarray]:
         """Return (motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
@@ -664,7 +666,7 @@ class JointFeedback:
         return motor, passive, spring
 
     def motor_torque(self, a_J: Float[ndarray, "nj"], dt: float) -> Float[ndarray, "nj"]:
-        """Return what the motors gave over the step, on their rotors where they are behind belts [N m]."""
+        """Return the motor torques over the step, on their rotors behind belts [N m]."""
         driven, faster = self.torques.driven, dt * a_J
         if driven is None or self.rotor is None:
             return self.at_end(a_J, dt)[0]
@@ -674,7 +676,7 @@ class JointFeedback:
     def update_modes(
         self, a_J: Float[ndarray, "nj"], dt: float, iteration: Operand
     ) -> tuple[dict[str, PyTree], PyTree]:
-        """Return (modes for another iteration, in how many joints they differ) by the accelerations found."""
+        """Return (modes for another iteration, number of joints in which they differ) from the accelerations found."""
         if not self.modes:
             return self.modes, 0.0
         world = self.world
@@ -683,7 +685,7 @@ class JointFeedback:
         )
 
     def rotors_after(self, a_J: Float[ndarray, "nj"], dt: float) -> dict[str, ndarray]:
-        """Return rotors behind belts, as the next step remembers them."""
+        """Return rotors behind belts, as the next step stores them."""
         if self.rotor is None or self.torques.driven is None:
             return {}
         return self.rotor.moved(self.torques.driven, dt, dt * a_J)
@@ -701,7 +703,7 @@ def joint_feedback(
 ) -> JointFeedback:
     """Return the joints at the start of a step; ``own`` is the inertia of each without armature.
 
-    ``about``: rates at which a model without modes takes limits and dry friction; those of the start unless given.
+    ``about``: rates at which a model without modes evaluates limits and dry friction; the initial ones unless given.
     """
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)

@@ -2,15 +2,15 @@
 
 **A step**: A and B of δx' = A δx + B δu, for one robot or for n at once. δx = (δq, δv) are minimal coordinates, 2 nv of
 them: δq is what a velocity integrates to in ``dynamics.coordinates`` (rotation vector of the base and displacement of
-its origin, both in base axes; joint angles), δv is added to v. So a unit quaternion is never left: the step is taken
-from q ⊕ δq, its result q' is read as a deviation from where the undisturbed step ends, and that map is differentiated
-at zero. Free bodies come after the robot, each as a base (``whole_state``). Nothing is approximated: the derivative is
-that of the very program that simulates, with the contact set it finds (see ``nptrace.autodiff.derivative`` for kinks).
+its origin, both in base axes; joint angles), δv is added to v. So quaternions stay normalised: the step starts at q ⊕
+δq, its result q' is expressed as a deviation from the end of the undisturbed step, and that map is differentiated at
+zero. Free bodies come after the robot, each as a base (``whole_state``). Nothing is approximated: the derivative is
+that of the simulation program, with the contact set it finds (see ``nptrace.autodiff.derivative`` for kinks).
 
-**A closed loop**: one tick of controller and physics, by all that it hands to the next. Its state is more than the
-robot's: x = (δq, δv, foot forces, contact memory, controller memory). A is the derivative of that whole, so that the
-derivatives of several ticks are a product. What a controller decides (which foot stands, which bound of a QP is
-active) is held as it is decided.
+**A closed loop**: one tick of controller and physics, with respect to everything that it passes to the next. Its state
+is larger than the robot's: x = (δq, δv, foot forces, contact memory, controller memory). A is the derivative of all of
+it, so that the derivatives of several ticks are a product. A controller's decisions (which foot is in stance, which
+bound of a QP is active) are held constant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -39,11 +38,12 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 from nptrace.frontend.tree import flatten, labels
 
 # -- a robot and the free bodies beside it as one state ----------------------------------------------------------------
-_NQ, _NV = 7, 6  # of a free body
+_NQ, _NV = 7, 6  # numbers of a free body
 
 
 def whole_state(simulation: Simulation) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
@@ -67,7 +67,7 @@ def sizes(world: World) -> tuple[int, int]:
 
 
 def split_state(world: World, q: ndarray, v: ndarray) -> tuple[ndarray, ndarray, Operand]:
-    """Return (q and v of the robot, a row of every free body)."""
+    """Return (q and v of the robot, one row for every free body)."""
     robot, count = world.robot, len(world.objects)
     if not count:
         return q, v, ()
@@ -109,9 +109,9 @@ class LinearisedLoop(Summarised):
 
     A: Float[ndarray, "n n"]
     B: Float[ndarray, "n nu"]
-    states: tuple[str, ...]  # a name for every row
-    commands: tuple[str, ...]  # and for every column of B
-    q: Float[ndarray, "nq"]  # where the undisturbed ticks end
+    states: tuple[str, ...]  # name of every row
+    commands: tuple[str, ...]  # and of every column of B
+    q: Float[ndarray, "nq"]  # result of the undisturbed ticks
     v: Float[ndarray, "nv"]
 
     def __iter__(self) -> Iterator[ndarray]:
@@ -166,7 +166,7 @@ def linearize_loop(simulation: Simulation, ticks: int = 1) -> LinearisedLoop:
 
 
 class _Example:
-    """A state and inputs whose shapes alone count: what is compiled for one serves all of the same model."""
+    """A state and inputs of which only the shapes matter: compiled code serves all of the same model."""
 
     def __init__(self, state: RunState, inputs: Inputs) -> None:
         self.state, self.inputs = state, inputs
@@ -210,7 +210,7 @@ def loop_deviation_after(
     q_next: Float[ndarray, "nq"],
     v_next: Float[ndarray, "nv"],
 ) -> Float[ndarray, "m"]:
-    """Return how far from (q_next, v_next) a tick ends that starts at a deviation, then the memories after it."""
+    """Return how far from (q_next, v_next) a tick ends that starts at a deviation, and the memories after it."""
     robot, nv = model.world.robot, model.world.robot.nv
     at = 2 * nv + _leaves(_carried(state))[1]
     forces, contact, memory = _add_change(_carried(state), deviation[2 * nv : at])
@@ -229,15 +229,15 @@ def loop_deviation_after(
 
 
 def _decisions_held(contact: dict[str, PyTree]) -> dict[str, PyTree]:
-    """Return contact memory whose derivative is zero: which foot stands, and from where a solver starts, is held.
+    """Return contact memory with zero derivative: stance decisions and warm starts are held constant.
 
-    Rotors behind belts are states like any other.
+    Rotors behind belts are ordinary states.
     """
     return {key: x if key in ROTOR else nptrace.stop_gradient(x) for key, x in contact.items()}
 
 
 def _carried(state: RunState) -> tuple[PyTree, ...]:
-    """Return what one tick hands to the next beside q and v."""
+    """Return everything that one tick passes to the next besides q and v."""
     return state.forces, state.contact, state.memory
 
 
@@ -282,7 +282,7 @@ class Linearised(Summarised):
 
     A: Float[ndarray, "*n nd nd"]
     B: Float[ndarray, "*n nd nu"]
-    q: Float[ndarray, "*n nq"]  # where the undisturbed step ends
+    q: Float[ndarray, "*n nq"]  # result of the undisturbed step
     v: Float[ndarray, "*n nv"]
 
     def __iter__(self) -> Iterator[ndarray]:
@@ -296,22 +296,22 @@ class Linearised(Summarised):
 
 
 class LinearStep:
-    """The compiled step of a world, with its derivatives by the state and by ``by``.
+    """The compiled step of a world, with its derivatives with respect to the state and to ``by``.
 
-    Under contact models that remember (stance, complementarity) the step of a simulation begins with what its contacts
-    remember when it is called, ``simulation.state.contact``, as its next step does; that of a world begins as a run
-    does, where no foot stands yet.
+    With contact models that have memory (stance, complementarity), the step of a simulation starts with its present
+    contact memory, ``simulation.state.contact``, as its next step does; that of a world starts like a run, with no foot
+    in stance.
 
     Args:
-        world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
-            are taken.
-        dt: [s]; 1 ms for a world unless given.
+        world: A ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
+            are used.
+        dt: Step [s]; 1 ms for a world unless given.
         by: One or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
             world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
-        steps: How many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
-            of them together.
-        exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
-            all of them; without, that direction is held, which is faster.
+        steps: Number of steps of dt for which the command is held, 1 for a world unless given; the derivative is that
+            of all of them together.
+        exact: Differentiate through all iterations in which a sliding foot's direction was found; without, that
+            direction is held constant, which is faster.
         free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """
@@ -343,7 +343,7 @@ class LinearStep:
         starts = np.stack([body.start for body in self.model.world.objects]) if self.model.world.objects else ()
         q, v = join_state(np.array(robot.state()[0], dtype=float), np.zeros(robot.nv), starts)
         command, push = JointCommand().broadcast(robot.nj), np.zeros(6)
-        # the derivative of several steps is a product, unless a memory between them has derivatives of its own
+        # the derivative of several steps is a product, unless a memory between them has derivatives
         self.factors = 1 if memory else self.model.substeps
         one = replace(self.model, substeps=1) if self.factors > 1 else self.model
         self._step, self._one = (
@@ -372,30 +372,32 @@ class LinearStep:
 
     @property
     def memory(self) -> dict[str, ndarray]:
-        """The memory of the contact model before the step: the simulation's memory now, or that of a run's start."""
+        """Return the memory of the contact model before the step: the simulation's present memory, or that of a
+        run's start.
+        """
         world = self.model.world
         start = world.contact.start(world.contacts)
         return start if self.simulation is None else {key: self.simulation.state.contact[key] for key in start}
 
     def of(self, simulation: Simulation | None) -> LinearStep:
-        """Return the same step with the contact memory of a simulation, or with its initial memory."""
+        """Return the step with the contact memory of a simulation, or with its initial memory."""
         other = copy.copy(self)
         other.simulation = simulation
         return other
 
     def like(self, world: World) -> LinearStep:
-        """Return the same for a world that differs only in the ``free`` parameters, without compiling again."""
+        """Return the linearisation for a world that differs only in the ``free`` parameters, without recompiling."""
         other = self.of(None)
         other.model = replace(self.model, world=world)
         other.parameters = {path: float(other.model.parameter(path)) for path in self.free}
         same = replace(other.model, world=world.with_parameters({k: self.parameters[k] for k in self.free}))
         if digest_of(same) != digest_of(self.model):
-            raise InputError(f"the other world differs in more than {', '.join(self.free) or 'nothing'}")
+            raise InputError(f"the new world differs in more than {', '.join(self.free) or 'nothing'}")
         return other
 
     @property
     def nu(self) -> int:
-        """The number of columns of B."""
+        """Return the number of columns of B."""
         return sum(self.widths)
 
     def step(
@@ -416,7 +418,7 @@ class LinearStep:
     ) -> Linearised:
         """Return A, B and the state after the step; with a robots' axis on any argument, all at once.
 
-        ends: (q, v) after the step, where they are known already, with the robots' axis.
+        ends: (q, v) after the step if already known, with the robots' axis.
         """
         arguments, many = self.arguments(q, v, command, push, ends if self.factors == 1 else None)
         A, B = self._matrices(arguments)
@@ -430,7 +432,7 @@ class LinearStep:
 
     @property
     def values(self) -> list[dict[str, float]]:
-        """Values of the free parameters."""
+        """Return the values of the free parameters."""
         return [self.parameters] if self.free else []
 
     def _matrices(self, arguments: list[PyTree]) -> tuple[ndarray, ndarray]:
@@ -447,7 +449,7 @@ class LinearStep:
         push: Scalar | None = None,
         ends: tuple[ndarray, ndarray] | None = None,
     ) -> tuple[list[PyTree], bool]:
-        """Return (what ``derivative`` takes, with a robots' axis on everything; whether the caller gave one)."""
+        """Return (arguments of ``derivative`` with a robots' axis, whether the caller gave one)."""
         given, many = self._arguments(q, v, command, push)
         return [np.zeros(2 * self.nv + self.nu), *given, *(ends or self._one(*given, *self.values))], many
 
@@ -511,8 +513,9 @@ def linearize(
 ) -> Linearised | LinearisedLoop:
     """Linearize a simulation step at one state, or at n states at once.
 
-    ``linearize(simulation)`` without a state linearizes the closed loop, controller and physics, of its next ``ticks``,
-    by everything that one tick passes to the next and by the user's command. Compiled code is kept between calls.
+    ``linearize(simulation)`` without a state linearizes the closed loop of controller and physics over its next
+    ``ticks``, with respect to everything that one tick passes to the next and to the user's command. Compiled code is
+    kept between calls.
 
     Args:
         world: A simulation, or a ``World``.
@@ -593,14 +596,14 @@ def deviation_after(
         else:
             command = replace(command, **{name: getattr(command, name) + change})
     moved_q, moved_v = displace(world, q, deviation[:nv]), v + deviation[nv : 2 * nv]
-    if world.robot.floating:  # most grounds know of a place no more than its height
+    if world.robot.floating:  # most grounds depend on a position only through its height
         moved_q = np.concatenate([nptrace.gradient_bottleneck(moved_q[:3]), moved_q[3:]])
     q_after, v_after = step_state(model, moved_q, moved_v, memory, command, push)
     return np.concatenate([state_deviation(world, q_next, q_after), v_after - v_next])
 
 
 def _width(model: SimulationModel, name: str) -> int:
-    """Return how many numbers an input, or a parameter of the world, has."""
+    """Return the size of an input, or of a parameter of the world."""
     if name in INPUTS:
         return 6 if name == "push" else model.world.robot.nj
     return int(np.size(model.parameter(name)))
@@ -622,7 +625,7 @@ def _model(world: World | Simulation | SimulationModel, dt: float | None, steps:
 
 
 def _with_axis(name: str, value: Scalar, shape: tuple[int, ...]) -> ndarray:
-    """Return a finite array with or without a robots' axis; one number stands for all joints."""
+    """Return a finite array with or without a robots' axis; one number applies to all joints."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -1,17 +1,17 @@
-"""Motors as they are identified: a command that arrives late, weaker or stronger, and about a shifted zero.
+"""Identified motors: commands that are delayed, weaker or stronger, and offset.
 
-    τ = g (kp (q_d + b - q) + kd (q̇_d - q̇) + τ_d),   all of the command as it was ``delay`` seconds ago
+    τ = g (kp (q_d + b - q) + kd (q̇_d - q̇) + τ_d),   with the command of ``delay`` seconds ago
 
-b is the zero of the encoder or of the command, g the share of the torque that really acts. A command is held for a
-tick; one that is late by n + f ticks acts as (1 - f) of the command n ticks ago and f of the one before that, which is
-its mean over the tick, and has a slope in the delay.
+b is the zero offset of the encoder or of the command, g the fraction of the torque that acts. A command is held for a
+tick; with a delay of n + f ticks, (1 - f) of the command n ticks ago and f of the one before it act, which is the mean
+over the tick, and is differentiable in the delay.
 
     robot, motors, joints = read_identified("go2_motors.json", ff.load("go2"))
     sim = ff.Simulation(robot, motors.of(controller), joints=joints)
 
-Torque-speed limits act in every step and are in ``sim.joints``. The continuous torque is a matter of heat: losses in
-the windings go with the square of the torque, so that ``overheating`` compares the root mean square over a run with it
-(Yan et al. 2021 rate XiLing's motors by a continuous and a peak torque).
+Torque-speed limits act in every step and are in ``sim.joints``. The continuous torque is a thermal limit: losses in the
+windings are proportional to the square of the torque, so ``overheating`` compares it with the root mean square over a
+run (Yan et al. 2021 rate XiLing's motors by a continuous and a peak torque).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.file_format import check_version
@@ -31,11 +30,12 @@ from footfall.errors import SPOILED, InputError
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 _FIELDS = ("position", "velocity", "kp", "kd", "torque")
-FORMAT = 1  # of the file of identified motors
+FORMAT = 1  # version of the file of identified motors
 _NO_MOTORS = "'{}' holds no motors: footfall identify motors writes such a file"
-MOST_DELAY = 0.1  # [s]; more is no delay of a motor
+MOST_DELAY = 0.1  # [s], largest plausible delay of a motor
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ class MotorModel:
         return int(np.ceil(float(np.max(self.delay)) * rate))
 
     def check_fits(self, robot: Robot) -> None:
-        """Refuse a robot with another number of joints."""
+        """Raise for a robot with a different number of joints."""
         for key in ("bias", "gain", "delay"):
             if np.shape(getattr(self, key)) not in ((), (robot.nj,)):
                 raise InputError(
@@ -104,7 +104,7 @@ class MotorModel:
 
 
 def read_motors_file(path: str | Path) -> dict[str, Given]:
-    """Return all that ``footfall identify motors`` wrote into a file, its version checked."""
+    """Return the contents of a file that ``footfall identify motors`` wrote, its version checked."""
     content = read_json(path, "the motors", _NO_MOTORS.format(path))
     if not isinstance(content, dict) or "motors" not in content:
         raise InputError(_NO_MOTORS.format(path))
@@ -113,7 +113,7 @@ def read_motors_file(path: str | Path) -> dict[str, Given]:
 
 
 def stacked(command: JointCommand) -> Float[ndarray, "5 nj"]:
-    """Return a command as the rows that ``MotorModel.act`` takes."""
+    """Return a command as rows for ``MotorModel.act``."""
     return np.stack([getattr(command, key) for key in _FIELDS])
 
 
@@ -123,7 +123,7 @@ class ThroughMotors(ControllerWrapper):
 
     inner: Controller
     motors: MotorModel
-    reach: float = 0.0  # [s] that are kept at least, for delays that are found later
+    reach: float = 0.0  # [s], minimum history, for delays that are identified later
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,7 +142,8 @@ class ThroughMotors(ControllerWrapper):
         requested, inner = self.inner(t, robot, sensed, command, memory["inner"])
         now = stacked(requested.broadcast(robot.nj))
         past = memory["past"]
-        line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]  # before: the same
+        # earlier commands are the same
+        line = [now] + [np.where(memory["begun"] > 0.5, past[k], now) for k in range(len(past))]
         kept = np.stack(line[: len(past)]) if len(past) else past
         return self.motors.act(line, self.rate), {"inner": inner, "past": kept, "begun": 1.0}
 
@@ -150,7 +151,7 @@ class ThroughMotors(ControllerWrapper):
 # -- motors that were identified ---------------------------------------------------------------------------------------
 OF_ROBOT = ("armature", "damping", "dry_friction")
 OF_MOTORS = ("bias", "gain", "delay")
-COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)  # of a table of one row a joint
+COLUMNS = (*OF_ROBOT, "static_ratio", *OF_MOTORS)  # columns of a table with one row per joint
 
 
 def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, JointModel]:
@@ -171,7 +172,7 @@ def read_identified(path: str | Path, robot: Robot) -> tuple[Robot, MotorModel, 
     if whose != robot.name:
         raise InputError(f"the motors of '{path}' are those of robot '{whose}', not of '{robot.name}'")
     if joints != robot.joint_names or table.shape != (robot.nj, len(COLUMNS)):
-        raise InputError(f"the motors of '{path}' are for other joints than those of robot '{robot.name}'")
+        raise InputError(f"the motors of '{path}' are for joints other than those of robot '{robot.name}'")
     return applied(robot, joints, table)
 
 

@@ -1,4 +1,4 @@
-"""Free bodies in words, for the command line and run files.
+"""Free bodies as text, for the command line and run files.
 
     box size=0.3,0.3,0.2 mass=1 position=0.8,0,0.1 friction=0.4; ball radius=0.1 mass=0.4 position=0,1,0.1
 
@@ -23,16 +23,16 @@ from nptrace._types import Given, Operand
 KINDS: dict[str, type[FreeBody]] = {"box": FreeBox, "ball": FreeBall}
 _NEEDED = {"box": ("size", "mass", "position"), "ball": ("radius", "mass", "position")}
 _THREE = ("size", "position", "velocity", "omega")
-_NOT_IN_WORDS = ("rotation",)  # nine numbers: yaw is said instead
+_NOT_IN_WORDS = ("rotation",)  # nine numbers: yaw is used instead
 
 
 def parse_objects(text: str | None) -> list[FreeBody]:
-    """Read the free bodies that a text names, apart by ``;``."""
+    """Parse the free bodies in a text, separated by ``;``."""
     return [_made(part) for part in (text or "").split(";") if part.strip()]
 
 
 def in_words(tables: Given) -> str:
-    """Return the tables of a run file as such a text; a text stays as it is."""
+    """Return the tables of a run file as such a text; a text is returned unchanged."""
     if isinstance(tables, str):
         return tables
     if not isinstance(tables, list) or not tables or not all(isinstance(table, Mapping) for table in tables):
@@ -67,7 +67,7 @@ def _made(part: str) -> FreeBody:
     for pair in pairs:
         key, given, value = pair.partition("=")
         if key not in known:
-            raise unknown(f"word about a {kind}", key, known)
+            raise unknown(f"parameter of a {kind}", key, known)
         if not given or key in fields:
             raise InputError(f"an object has {key}=VALUE twice, got {part.strip()!r}")
         fields[key] = _read(key, value)

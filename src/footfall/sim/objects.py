@@ -1,12 +1,12 @@
-"""Free bodies in a step: what they may meet, and their equations together with the robot's.
+"""Free bodies in a step: their possible contacts, and their equations together with the robot's.
 
 A ball against a surface is one sphere; boxes, and links and boxes, meet each other with the corners of both, and with
 the edges along the longest side of each, the two that face the other (``contact.edges``).
 
-Every free body has the six degrees of freedom of a base. Put before those of the robot, v = (v_1 .. v_n, v_robot), they
-are six rows more each at the root of its tree: what touches a body couples it with one branch, and branches still meet
-at the root alone, so that contact models, their factors and their modes serve as they are. A contact of two trees has a
-Jacobian of both, of the velocity of the one's point relative to the other's: forces are equal and opposite.
+Every free body has the six degrees of freedom of a base. Placed before those of the robot, v = (v_1 .. v_n, v_robot),
+they are six additional rows each at the root of its tree: a contact couples a body with one branch, and branches still
+meet only at the root, so that contact models, their factors and their modes work unchanged. A contact between two trees
+has a Jacobian of both, of the relative velocity of their points: forces are equal and opposite.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.bodies import PARTS
@@ -42,6 +41,7 @@ from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.world import World
@@ -53,30 +53,34 @@ ROBOT, GROUND = -1, -2
 
 @dataclass(frozen=True)
 class Edge:
-    """One of the two edges of a solid, along an axis, that face what it lies across, and its first or last bearing."""
+    """One of the two edges of a solid, along an axis, that face a crossing solid, and its first or last point of
+    support.
+    """
 
     along: int
     which: int
     last: bool
-    has_corners: bool  # which touch at the ends of the edge, so that it need not
+    has_corners: bool  # whether corners touch at the ends of the edge, where it then need not
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContactPair:
-    """A sphere, or an edge, that may meet a surface; ``owner`` and ``other``: free bodies by number, ROBOT, GROUND."""
+    """A sphere, or an edge, that may touch a surface; ``owner`` and ``other``: free bodies by number, ROBOT, GROUND."""
 
     name: str
     owner: int
-    sphere: int  # among the owner's; of an edge of the robot: among its solids
+    sphere: int  # index among the owner's; for an edge of the robot, among its solids
     other: int
-    solid: int = 0  # among the other's; of an edge on the ground: among its boxes
+    solid: int = 0  # index among the other's; for an edge on the ground, among its boxes
     edge: Edge | None = None
 
 
 def touches_of(
     objects: Sequence[FreeBody], spheres: Sequence[Sphere], solids: Sequence[Solid], ground: Ground, robot: str
 ) -> tuple[ContactPair, ...]:
-    """Return all that may meet: bodies the ground, the robot's spheres and solids, and each other."""
+    """Return all possible contacts: bodies with the ground, with the robot's spheres and solids, and with each
+    other.
+    """
     found, solid_bodies = [], {solid.body for solid in solids}
     for k, body in enumerate(objects):
         found += [
@@ -148,7 +152,7 @@ def _edges(half: Float[ndarray, "3"], count: int = 1, has_corners: bool = True) 
 def edge_sphere(
     edge: Edge, own: Solid, X_WA: Transform, other: Solid, X_WO: Transform
 ) -> tuple[Float[ndarray, "3"], float, float]:
-    """Return (center in the solid's axes, radius, how far it is raised [m]) of the sphere by which an edge touches."""
+    """Return (center in the solid's axes, radius, how far it is raised [m]) of the sphere that represents an edge."""
     radius = own.radius or rounding(own.half)
     half = own.half if own.radius else own.half - radius
     X_OA = X_WO.inverse() @ X_WA
@@ -161,7 +165,7 @@ def edge_sphere(
 
 
 def ground_solid(box: Box) -> tuple[Solid, Transform]:
-    """Return a box of the ground, and where it is."""
+    """Return a box of the ground, and its pose."""
     R = about_axis(np.array([0.0, 0.0, 1.0]), box.yaw)
     return Solid("", 0, 0.5 * box.size, 0.0, Transform.identity()), Transform(R, box.center)
 
@@ -180,7 +184,7 @@ class System:
     points: list[ContactPoint]
     v: Float[ndarray, "n"]
     loops: LoopConstraint | None
-    axes: list[Float[ndarray, "3 3"]]  # in the world, in which each point has its numbers
+    axes: list[Float[ndarray, "3 3"]]  # axes in the world for the components at each point
     width: int = 0
 
     def split(self, a: Float[ndarray, "n"]) -> tuple[Float[ndarray, "nv"], PyTree]:
@@ -190,14 +194,14 @@ class System:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectState:
-    """Where a free body is and how it moves."""
+    """The pose and velocity of a free body."""
 
     body: FreeBody
-    position: Float[ndarray, "3"]  # of its middle [m]
-    quaternion: Float[ndarray, "4"]  # w, x, y, z
+    position: Float[ndarray, "3"]  # position of its middle [m]
+    quaternion: Float[ndarray, "4"]  # quaternion w, x, y, z
     rotation: Float[ndarray, "3 3"]  # its axes in the world
-    velocity: Float[ndarray, "3"]  # of its middle, world axes [m/s]
-    omega: Float[ndarray, "3"]  # in its own axes [rad/s]
+    velocity: Float[ndarray, "3"]  # velocity of its middle, world axes [m/s]
+    omega: Float[ndarray, "3"]  # angular velocity in its own axes [rad/s]
 
 
 def object_state(world: World, objects: PyTree, name: str) -> ObjectState:
@@ -217,7 +221,7 @@ def object_state(world: World, objects: PyTree, name: str) -> ObjectState:
 
 
 def named_objects(objects: PyTree) -> tuple[FreeBody, ...]:
-    """Return a list of free bodies, every one with a name of its own."""
+    """Return a list of free bodies, each with a unique name."""
     if not isinstance(objects, (list, tuple)) or not all(isinstance(body, (FreeBox, FreeBall)) for body in objects):
         raise InputError(f"objects must be a list of FreeBox and FreeBall, got {' '.join(repr(objects).split())[:60]}")
     taken = [body.name for body in objects if body.name]
@@ -237,7 +241,7 @@ def named_objects(objects: PyTree) -> tuple[FreeBody, ...]:
 def objects_and_solids(
     robot: Robot, objects: PyTree, collisions: Given, contact: ContactModel, integrator: str
 ) -> tuple[tuple[FreeBody, ...], tuple[Solid, ...]]:
-    """Return free bodies by name, and the links of the robot that they touch: its trunk, and those that collide."""
+    """Return free bodies by name, and the links of the robot that they touch: its trunk, and the colliding ones."""
     named = named_objects(objects)
     if not named:
         return (), ()
@@ -256,7 +260,7 @@ def _names(collisions: Given) -> list[str]:
 
 
 def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
-    """Refuse free bodies that start inside the ground, the robot or each other: they would be shot off."""
+    """Raise for free bodies that start inside the ground, the robot or each other: they would be ejected."""
     if not world.objects:
         return
     at_q = posture(world.robot, q)
@@ -271,7 +275,7 @@ def check_objects(world: World, q: Float[ndarray, "nq"]) -> None:
 
 
 def place_sphere(at_q: PosedRobot, sphere: Sphere) -> Sphere:
-    """Return a sphere or wheel in the axes in which its body stands."""
+    """Return a sphere or wheel in the present axes of its body."""
     center = at_q.point(sphere.body, sphere.center)
     if sphere.axis is None:
         return replace(sphere, center=center)
@@ -303,7 +307,8 @@ def assemble_system(
 ) -> System:
     """Return the equations of the robot with those of the free bodies around it; the robot's alone if there are none.
 
-    ``poses`` and ``spheres`` are the robot's, as they stand; free bodies turn as in the middle of a step ``dt`` long.
+    ``poses`` and ``spheres`` are the robot's present ones; free bodies rotate as at the midpoint of a step of length
+    ``dt``.
     """
     robot, X_WB = at_q.robot, at_q.X[0]
     axes = [X_WB.R] * len(points)
@@ -336,7 +341,7 @@ def assemble_system(
 def contact_forces_world(
     world: World, axes: Sequence[Float[ndarray, "3 3"]], forces_B: Sequence[Float[ndarray, "3"]]
 ) -> Float[ndarray, "nc 3"]:
-    """Return the forces of all contacts in world axes; a sphere's with those of the free bodies that it touches."""
+    """Return the forces of all contacts in world axes; a sphere's include those of the free bodies that it touches."""
     if not forces_B:
         return np.zeros((0, 3))
     forces = [R @ f for R, f in zip(axes, forces_B)]
@@ -353,9 +358,9 @@ class _Scene:
 
     world: World
     at_q: PosedRobot
-    poses: list[Transform]  # of the robot's bodies in base axes
-    spheres: list[Sphere]  # of the robot
-    X: list[Transform]  # of the free bodies in the world
+    poses: list[Transform]  # poses of the robot's bodies in base axes
+    spheres: list[Sphere]  # spheres of the robot
+    X: list[Transform]  # poses of the free bodies in the world
 
     @property
     def width(self) -> int:
@@ -385,7 +390,7 @@ class _Scene:
         return replace(point, distance=point.distance + up, J=J, dofs=tuple(sorted(dofs)), friction=friction)
 
     def _sphere(self, touch: ContactPair) -> tuple[Sphere, float]:
-        """Return (what touches, in the frame of its body; how far it is raised [m])."""
+        """Return (the contact sphere in the frame of its body, how far it is raised [m])."""
         if touch.edge is None:
             own = self.spheres if touch.owner == ROBOT else self.world.objects[touch.owner].spheres
             return own[touch.sphere], 0.0
@@ -403,7 +408,7 @@ class _Scene:
         return PlacedSolid(*self._solid(touch.other, touch.solid), self.world.ground)
 
     def _solid(self, of: int, k: int) -> tuple[Solid, Transform]:
-        """Return a solid of the robot, of the ground, or that of a free body, and where it is in the world."""
+        """Return a solid of the robot, of the ground, or of a free body, and its pose in the world."""
         world = self.world
         if of == ROBOT:
             return world.solids[k], self.solid_pose(k)
@@ -413,12 +418,12 @@ class _Scene:
         return world.objects[of].solid, self.X[of]
 
     def solid_pose(self, k: int) -> Transform:
-        """Return where a solid of the robot is in the world."""
+        """Return the pose of a solid of the robot in the world."""
         solid = self.world.solids[k]
         return self.at_q.X[0] @ self.poses[solid.body] @ self._in_body(solid)
 
     def _in_body(self, solid: Solid) -> Transform:
-        """Return where a solid of the robot is in the axes in which its body stands."""
+        """Return the pose of a solid of the robot in the present axes of its body."""
         return Transform(self.at_q.rotations[solid.body] @ solid.X_BS.R, self.at_q.point(solid.body, solid.X_BS.p))
 
     def _velocity(self, touch: ContactPair, p_W: Float[ndarray, "3"]) -> tuple[int, ndarray, Sequence[int]]:
@@ -433,7 +438,7 @@ class _Scene:
         return 6 * touch.other, J, range(6)
 
     def _friction(self, touch: ContactPair, there: float) -> float:
-        """Return the lower of those of the free bodies that meet, or what is there."""
+        """Return the lower friction of the touching free bodies, or of the contact."""
         own = [
             body.friction
             for k in (touch.owner, touch.other)
@@ -443,7 +448,7 @@ class _Scene:
 
 
 def _shifted(point: ContactPoint, width: int) -> ContactPoint:
-    """Return a contact of the robot alone, behind the columns of free bodies."""
+    """Return a contact of the robot alone, after the columns of free bodies."""
     J = np.concatenate([np.zeros((3, width)), point.J], axis=1)
     return replace(point, J=J, dofs=tuple(width + k for k in point.dofs))
 

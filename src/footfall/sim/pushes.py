@@ -1,4 +1,4 @@
-"""Pushes on the trunk or any link for a while: the impulse is force times duration, whatever the controller's rate."""
+"""Pushes on the trunk or any link for some time: the impulse is force times duration, at any controller rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import Sphere
@@ -19,8 +18,9 @@ from footfall.kinematics.jacobian import point_jacobian
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
-_SLACK = 1e-6  # of a tick: rounding in a time that is meant to fall on one
+_SLACK = 1e-6  # fraction of a tick: rounding of a time that is meant to coincide with one
 
 
 Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
@@ -31,7 +31,7 @@ Place = tuple[str | None, tuple[float, ...]]  # a link and a point of it
 class Push:
     """A force [N], and moment [N m], on the robot for some time, in world axes.
 
-    It acts on the base at its origin, or on the ``link`` that is named, at a ``point`` [m] of it in its own axes.
+    It acts on the base at its origin, or on a named ``link`` at a ``point`` [m] in its own axes.
     """
 
     start: float
@@ -57,7 +57,7 @@ class Push:
 
     @property
     def place(self) -> Place | None:
-        """Point at which it acts; None for the origin of the base."""
+        """Return the point at which it acts; None for the origin of the base."""
         return None if self.link is None and not any(self.point) else (self.link, tuple(map(float, self.point)))
 
     @property
@@ -66,7 +66,7 @@ class Push:
 
 
 def check_pushes(pushes: Sequence[Push], robot: Robot) -> None:
-    """Refuse what is no push, and pushes on a base that cannot move."""
+    """Raise for objects that are not pushes, and for pushes on a base that cannot move."""
     wrong = [push for push in pushes if not isinstance(push, Push)] if isinstance(pushes, (list, tuple)) else [pushes]
     if wrong:
         raise InputError(f"pushes must be a list of Push(start, duration, force), got {type(wrong[0]).__name__}")
@@ -82,7 +82,7 @@ def _link_of(place: Place, robot: Robot) -> str:
 
 
 def parse_pushes(text: str | None) -> tuple[Push, ...]:
-    """Read pushes such as ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several are apart by ";"."""
+    """Parse pushes such as ``"1.0, 0.1, 0, 60, 0"`` [s, s, N], then a link's name; several are separated by ";"."""
     pushes = []
     for entry in (entry for entry in (text or "").split(";") if entry.strip()):
         cells = [cell.strip() for cell in entry.split(",")]
@@ -104,7 +104,7 @@ def places_of(pushes: Sequence[Push]) -> tuple[Place, ...]:
 
 
 def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
-    """Return the points of the robot's bodies that are pushed, as a step takes them."""
+    """Return the pushed points of the robot's bodies, as input of a step."""
     points = []
     for place in places:
         body, X_BF = frame_in_body(robot, _link_of(place, robot), place[1])
@@ -115,7 +115,7 @@ def pushed_points(robot: Robot, places: Sequence[Place]) -> tuple[Sphere, ...]:
 def mean_wrench(
     pushes: Sequence[Push], tick: float, period: float, places: Sequence[Place] = ()
 ) -> Float[ndarray, "wrenches"]:
-    """Return the pushes' mean over a tick: one that ends within it counts for its share of the tick.
+    """Return the pushes' mean over a tick: one that ends within it counts for its fraction of the tick.
 
     Six numbers for the base's origin, then six for every one of ``places``.
     """
@@ -131,7 +131,7 @@ def mean_wrench(
 def generalised_push(
     robot: Robot, q: Float[ndarray, "nq"], pushes: Sequence[Push], tick: float, period: float
 ) -> Float[ndarray, "nv"]:
-    """Return what the pushes of a tick do to a robot at q, as generalised forces."""
+    """Return the effect of a tick's pushes on a robot at q, as generalised forces."""
     places, base = places_of(pushes), robot.tree.bodies[0].name
     wrenches = mean_wrench(pushes, tick, period, places).reshape(-1, 6)
     total = np.zeros(robot.nv)
@@ -156,11 +156,12 @@ def generalised_pushes(
 
 
 def ticks_to_change(pushes: Sequence[Push], tick: float, period: float, most: int) -> int:
-    """Return how many ticks from here on, at most ``most``, feel the same mean wrench."""
+    """Return for how many ticks from now on, at most ``most``, the mean wrench is constant."""
     count = most
     for push in pushes:
         for edge in (push.start / period - tick, (push.start + push.duration) / period - tick):
-            for ahead in (np.floor(edge + _SLACK), np.ceil(edge - _SLACK)):  # a tick cut by the edge stands alone
+            # a tick cut by the end of a push is separate
+            for ahead in (np.floor(edge + _SLACK), np.ceil(edge - _SLACK)):
                 if 0 < ahead < count:
                     count = int(ahead)
     return count

@@ -1,6 +1,6 @@
-"""The recorder: from the rows of rollouts to a recording, in memory, or in a file that grows with the run.
+"""The recorder: from the rows of rollouts to a recording, in memory, or in a file that grows during the run.
 
-Of a run that is written to a file only the last rows are in memory.
+If a run is written to a file, only the last rows are in memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -39,6 +38,7 @@ from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.commanding import Commands
@@ -50,7 +50,7 @@ _HELD = 200  # ticks
 
 @dataclass(frozen=True)
 class HeldTicks:
-    """Ticks of a loop in Python of which no rows were made yet: they follow each other under one command."""
+    """Ticks of a Python loop whose rows are not yet made: consecutive ticks under one command."""
 
     source: ResidentTick
     before: RunState
@@ -68,8 +68,8 @@ class HeldTicks:
 class Recorder:
     """Collects the rows of a run from a state on: ``Simulation.recorder`` makes one.
 
-    watch: for links that meet. every: ticks between rows. on_rows: called with the columns of new rows; they are then
-    kept only for a file.
+    watch: detects collisions between links. every: ticks between rows. on_rows: called with the columns of new rows,
+    which are then kept only for a file.
     """
 
     def __init__(
@@ -86,17 +86,18 @@ class Recorder:
     ) -> None:
         self.model, self.robot, self.energies, self.watch = model, model.world.robot, energies, watch
         self.every, self.on_rows = every, on_rows
-        self.time = float(state.tick) * model.period  # up to which there are rows [s]
+        self.time = float(state.tick) * model.period  # time up to which there are rows [s]
         self.meta = {**_meta(model), **meta, "start_time": self.time, "fell": False, "diverged": False}
         self.meta |= {"versions": dict(versions()), "git": revisions()}
         self.blocks: list[dict[str, ndarray]] = []
         self.rows = 0  # so far
-        self.wall_seconds = 0.0  # spent stepping; not in the file, which is the same for the same run
+        self.wall_seconds = 0.0  # time spent stepping; not in the file, so that equal runs give equal files
         self.events: list[Event] = []
         if path is not None and Path(path).suffix in TABLES:
             raise InputError(f"a run is recorded to an .mcap file: run it, then rec.save({str(path)!r})")
         self.writer = RecordingWriter(path, self.robot, self.meta) if path is not None else None
-        self.stored = path is not None and Path(path).is_file()  # no pipe: its rows can be read back, and are not kept
+        # not a pipe: its rows can be read back, and are not kept in memory
+        self.stored = path is not None and Path(path).is_file()
         self._new_events: list[Event] = []
         self._work_before = state.work
         self._means = ForceMeans(self.time, state.impulse, model.period)
@@ -104,14 +105,14 @@ class Recorder:
         if set(state.contact) - set(ROTOR):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
-        self._held: HeldTicks | None = None  # that a loop in Python took one by one
+        self._held: HeldTicks | None = None  # taken one by one by a Python loop
         self._logs = [(log, len(log)) for log in model.acting.logs]
 
     def add(self, batch: TickBatch, stop: Stop | None, time: float) -> None:
-        """Keep the rows of a batch up to a time, and what the controller has logged since.
+        """Keep the rows of a batch up to a time, and new log entries of the controller.
 
-        Rows may be closer than they are recorded: mean forces count them all. The last row before a stop is kept, and
-        an event says why the run stopped.
+        Rows may be denser than those recorded: mean forces use them all. The last row before a stop is kept, and an
+        event states why the run stopped.
         """
         self.flush()
         self.time = time
@@ -149,12 +150,12 @@ class Recorder:
         self._new_events = []
 
     def hold(self, simulation: Simulation, source: ResidentTick, row: Float[ndarray, "n"]) -> None:
-        """Keep a tick of a loop in Python, which its simulation is about to take; rows are made of many at once.
+        """Keep the next tick of a Python loop; rows are made of many at once.
 
         Args:
-            simulation: in the state before the tick.
-            source: what computed the tick.
-            row: what it returned, and the joint command.
+            simulation: The simulation, in the state before the tick.
+            source: The object that computed the tick.
+            row: Its result, and the joint command.
         """
         held = self._held
         if held is not None and (len(held.rows) >= _HELD or held.source is not source or not held.same(simulation)):
@@ -166,7 +167,7 @@ class Recorder:
         held.rows.append(row)
 
     def flush(self) -> None:
-        """Make rows of the ticks that were held."""
+        """Make rows of the ticks held so far."""
         held, self._held = self._held, None
         if held is None:
             return
@@ -177,7 +178,7 @@ class Recorder:
         self.add(dataclasses.replace(batch, after=after), None, float(after.tick) * self.model.period)
 
     def add_never_stood(self, stop: Stop) -> None:
-        """Say at the end that the robot lay on the ground from the start and has not got up: the run itself went on."""
+        """Record at the end that the robot has lain on the ground from the start: the run itself continued."""
         self.add_event(Event(stop.time, stop.kind, stop.message))
         self.meta.update(stopped=stop.message, fell=True)
         if self.writer is not None:
@@ -191,15 +192,15 @@ class Recorder:
         self.events.append(event)
 
     def _add_log(self, until: float) -> None:
-        """Make events of new entries (time, words) of a controller's ``log``; what is past a stop did not happen."""
+        """Make events of new entries (time, words) of a controller's ``log``; those after a stop are dropped."""
         for k, (log, heard) in enumerate(self._logs):
-            for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties it
+            for time, words in log[heard if heard <= len(log) else 0 :]:  # a new start empties the log
                 if time <= until:
                     self.add_event(Event(float(time), "controller", str(words)))
             self._logs[k] = (log, len(log))
 
     def _report_meetings(self, columns: dict[str, ndarray]) -> None:
-        """Say in an event when links of the robot begin to overlap."""
+        """Record an event when links of the robot start to overlap."""
         watch = self.watch
         if watch is None:
             return
@@ -210,14 +211,14 @@ class Recorder:
         self._met = bool(near[-1])
 
     def _report_heat(self) -> None:
-        """Say in an event which motor gave more than it can for ever."""
+        """Record an event for a motor that exceeded its continuous torque."""
         if self.rows and (hot := overheating(self.robot, self._squares / self.rows)) is not None:
             self.add_event(Event(self.time, "warning", hot))
             if self.writer is not None:
                 self.writer.append({}, self._new_events)
 
     def _report_misses(self, columns: dict[str, ndarray]) -> None:
-        """Say in an event when a contact model first fell short of what it promises, and in the end how often."""
+        """Record an event when a contact model first missed its tolerance, and at the end how often."""
         if "contact_misses" not in columns or columns["contact_misses"][-1] <= self._misses:
             return
         if self.meta["contact_misses"] == 0:
@@ -257,7 +258,7 @@ class Recorder:
         return columns
 
     def finish(self) -> Recording:
-        """Return the recording; a file is closed."""
+        """Return the recording; close its file."""
         self.flush()
         self._report_heat()
         if self.writer is not None:
@@ -272,7 +273,7 @@ class Recorder:
         return Recording(self.robot, columns, self.events, {**self.meta, "wall_seconds": self.wall_seconds})
 
     def interrupted(self, error: BaseException) -> None:
-        """Close the file so that what was recorded can be read; the error goes on its way."""
+        """Close the file so that the recorded part can be read; the error propagates."""
         if self.writer is not None:
             self.writer.meta["interrupted"] = f"{type(error).__name__}: {error}".strip(": ")
             with contextlib.suppress(FootfallError, OSError):
@@ -286,12 +287,12 @@ def columns_of(
     force_mean: Float[ndarray, "T nf 3"],
     work_before: ndarray | float = 0.0,
 ) -> dict[str, ndarray]:
-    """Return what every recording keeps of rows: states and commands with time first in every array.
+    """Return the columns that every recording has: states and commands with time first in every array.
 
     Args:
-        period: of a tick [s].
-        force_mean: mean forces on the feet [N].
-        work_before: from which on work is counted [J].
+        period: Length of a tick [s].
+        force_mean: Mean forces on the feet [N].
+        work_before: Work before the first row, which is subtracted [J].
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {
@@ -321,7 +322,7 @@ class Energies:
         self._take(robot)
 
     def like(self, world: World) -> Energies:
-        """Return the same machine code with the numbers of another robot."""
+        """Return the energies of another robot by the same machine code."""
         other = copy.copy(self)
         other._take(_without_unused_springs(world))
         return other
@@ -359,7 +360,7 @@ def _meta(model: SimulationModel) -> dict[str, Given]:
 
 
 def _without_unused_springs(world: World) -> Robot:
-    """Return the robot without springs that a run leaves out of account."""
+    """Return the robot without springs that a run ignores."""
     if world.joints.springs:
         return world.robot
     return world.robot.replace({f"{joint.name}.stiffness": 0.0 for joint in world.robot.joints if joint.stiffness})

@@ -1,12 +1,12 @@
-"""A run as one differentiable number: the cost of so many ticks, and its gradient by gains, masses, a gait.
+"""The cost of a run as a differentiable number, and its gradient with respect to gains, masses or a gait.
 
     cost = ff.sim.RolloutCost(sim, lambda q, v, command: (q[2] - 0.3) ** 2, 0.5, ["controller.kp", "trunk.mass"])
     cost(), cost.gradient()                                    # at the simulation's own numbers
     cost({"controller.kp": 50.0, "trunk.mass": 3.5})           # at others
 
-The whole rollout is traced, contact included, and differentiated by reverse mode: the price of a gradient does not
-depend on how many parameters there are. Over long runs the contacts of a walk make the gradient true but useless, for
-it grows with every step of the robot: a second or less is what it is good for.
+The whole rollout is traced, contact included, and differentiated by reverse mode: the cost of a gradient does not
+depend on the number of parameters. Over long runs the contacts of a walk make the gradient correct but useless, since
+it grows with every step of the robot: use it for a second or less.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def summed_cost(model: SimulationModel, state: RunState, inputs: Inputs, ticks: 
     """Return the sum of a cost over ticks; it can be traced and differentiated.
 
     Args:
-        model: What is simulated.
+        model: The model that is simulated.
         state: State at the start.
         inputs: User's command and pushes.
         ticks: Number of ticks.

@@ -1,17 +1,17 @@
-"""Rollouts: some ticks of a robot, and the rows that are kept of them, on one of four backends.
+"""Rollouts: some ticks of a robot and their selected rows, on one of four backends.
 
     batch = TickBatch.of(state, [(0, inputs)], count=100, every=10, model=model)
     done = make_backend(model, state, inputs, None).rollout(batch)
     done.after, done.states, done.commands
 
-What is repeated is ``rollout_tick`` (``sim.tick``), compiled in one place, ``compile_tick``.
+All repeat ``rollout_tick`` (``sim.tick``), compiled by ``compile_tick``.
 
 | backend | what it runs |
 |---|---|
 | ``PythonBackend`` | a controller in Python, between the compiled physics of every tick |
 | ``NativeBackend`` | the whole tick as machine code |
-| ``LanesBackend`` | that of many simulations at once, on the lanes of vector instructions |
-| ``sim.gpu.CudaBackend`` | that of thousands of robots on a GPU |
+| ``LanesBackend`` | the ticks of many simulations at once, on the lanes of vector instructions |
+| ``sim.gpu.CudaBackend`` | the ticks of thousands of robots on a GPU |
 
 ``Simulation`` and ``run_batched`` roll out batches of one robot. ``Batch`` and ``GpuBatch`` hold the states of all
 their robots, and repeat the same tick on them.
@@ -29,7 +29,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -47,6 +46,7 @@ from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, rollout_tick
 from nptrace import ownership
 from nptrace._types import Given, Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 from nptrace.frontend.tree import is_leaf
 from nptrace.ir.refusal import foreign, place_of
@@ -60,29 +60,29 @@ if TYPE_CHECKING:
 # -- some ticks --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class TickBatch:
-    """Some ticks of a run: what they start from and are given and, once they are rolled out, what came of them.
+    """Some ticks of a run: their start, their inputs and, after the rollout, their results.
 
-    ``states`` and ``commands`` are its rows: time is the first axis of every array, and of the controller's memory
-    nothing is kept.
+    ``states`` and ``commands`` are its rows: time is the first axis of every array, and the controller's memory is not
+    kept.
     """
 
-    # what is asked for
+    # request
     before: RunState
-    spans: Sequence[tuple[int, Inputs]]  # from which tick of them on which inputs hold; the first from 0 on
+    spans: Sequence[tuple[int, Inputs]]  # tick from which each set of inputs applies; the first from 0
     count: int
-    every: int  # of so many ticks a row is kept
+    every: int  # interval of rows, in ticks
     period: float  # [s]
-    # what came of it
+    # result
     after: RunState
     states: RunState
     commands: JointCommand
-    trouble: Stop | None = None  # that the controller made, after which there are no ticks
+    trouble: Stop | None = None  # trouble of the controller, after which there are no ticks
 
     @staticmethod
     def of(
         before: RunState, spans: Sequence[tuple[int, Inputs]], *, count: int, every: int, model: SimulationModel
     ) -> TickBatch:
-        """Return a batch of ticks of a model that are still to be rolled out."""
+        """Create a batch of ticks of a model, to be rolled out."""
         states, commands = rows_of(model, before, [])
         return TickBatch(
             before=before,
@@ -101,12 +101,12 @@ class TickBatch:
 
     @property
     def time(self) -> Float[ndarray, "rows"]:
-        """The end of every row's tick [s]."""
+        """Return the end of every row's tick [s]."""
         return self.states.count * self.period
 
     @property
     def command(self) -> Command:
-        """The user's command, which is the same in all spans."""
+        """Return the user's command, which is the same throughout."""
         return self.spans[0][1].command
 
     def inputs_from(self, tick: int) -> Inputs:
@@ -125,7 +125,7 @@ class TickBatch:
         return replace(state, tick=float(state.tick), memory=self.before.memory)
 
     def count_finite(self) -> int:
-        """Return how many rows, from the first, hold finite numbers only."""
+        """Return how many rows, from the first, are finite."""
         if not len(self):
             return 0
         good = np.ones(len(self), dtype=bool)
@@ -136,7 +136,7 @@ class TickBatch:
         return int(bad[0]) if len(bad) else len(self)
 
     def culprit(self, row: int, model: SimulationModel) -> str:
-        """Return what is not finite in a row, in words."""
+        """Return which quantity is not finite in a row, as text."""
         joints, q, v = model.world.robot.joint_names, self.states.q, self.states.v
         for key in ("position", "velocity", "kp", "kd", "torque"):
             wrong = np.flatnonzero(~np.isfinite(getattr(self.commands, key)[row]))
@@ -154,7 +154,7 @@ Rows = tuple[RunState, JointCommand]  # with time first in every array
 
 
 def rows_of(model: SimulationModel, like: RunState, kept: Sequence[tuple[RunState, JointCommand]]) -> Rows:
-    """Return states and commands that were kept one by one as rows; there may be none of them."""
+    """Return separately kept states and commands as rows; there may be none."""
     count, example = len(kept), (replace(like, memory=()), JointCommand().broadcast(model.world.robot.nj))
     leaves, rebuild = tree.flatten(example)
     read = tree.reader(example)
@@ -176,7 +176,7 @@ def select_rows(rows: PyTree, which: slice | ndarray) -> PyTree:
 
 
 def join_rows(pieces: Sequence[PyTree], axis: int = 0) -> PyTree:
-    """Return rows that follow each other as one; at least one piece."""
+    """Return consecutive rows joined; at least one piece."""
     if len(pieces) == 1:
         return pieces[0]
     leaves, rebuild = zip(*map(tree.flatten, pieces))
@@ -195,7 +195,7 @@ def compile_tick(
 def compile_physics(
     model: SimulationModel, state: RunState, command: JointCommand, push: ndarray, free: Sequence[str] = ()
 ) -> Function:
-    """Return the physics of a tick as machine code, alike under every controller."""
+    """Return the physics of a tick as machine code, common to all controllers."""
     return compiling.compile(physics, model.physics, state, command, push, free=free, verify=False)
 
 
@@ -203,7 +203,7 @@ def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compil
     """Compile the controller with the physics if it can be traced.
 
     Args:
-        compiled: True insists on it, False runs the controller in Python, None finds out.
+        compiled: True requires it, False runs the controller in Python, None decides by tracing.
     """
     of_world = check_world(model, state, inputs)
     backend: Backend
@@ -228,17 +228,17 @@ def make_backend(model: SimulationModel, state: RunState, inputs: Inputs, compil
 
 
 def ground_inputs(model: SimulationModel) -> tuple[str, ...]:
-    """Return the numbers of the ground that stay inputs where compiling takes long; none of a user-defined ground."""
+    """Return the numbers of the ground that stay inputs if compiling is slow; none for a user-defined ground."""
     if not model.acting.info.long_to_compile:
         return ()
     return tuple(f"ground.{name}" for name in model.world.ground.free)
 
 
 def native_lanes(model: SimulationModel, dtype: DTypeLike = np.float64) -> int | None:
-    """Return how many robots fit a vector of the processor, where a program is long.
+    """Return how many robots fit a vector of the processor, for a long program.
 
-    Twice as many spill its registers, and wait for the slowest of twice as many solvers. None leaves the width to be
-    measured, or to $NPTRACE_LANES.
+    Twice as many spill its registers, and wait for the slowest of twice as many solvers. None means a measured width,
+    or $NPTRACE_LANES.
     """
     if not model.acting.info.long_to_compile or "NPTRACE_LANES" in os.environ:
         return None
@@ -248,7 +248,7 @@ def native_lanes(model: SimulationModel, dtype: DTypeLike = np.float64) -> int |
 def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[ClosureState, ...]:
     """Take a step twice in NumPy on a user's ground or contact model: hidden state raises TraceMismatch.
 
-    Returns what the compiled step takes for constant; nothing where both are ours.
+    Returns the constants of the compiled step; none if both are footfall's.
     """
     world = model.world
     ground, contact = unadapted(world.ground), unadapted(world.contact)
@@ -271,13 +271,13 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     for owner, methods in users:
         ClosureState(methods).refuse_iterators(owner)
     first = step()
-    kept = [ClosureState(methods) for _, methods in users]  # what it computes once and keeps is no hidden state
+    kept = [ClosureState(methods) for _, methods in users]  # a cached result is not hidden state
     second: list[ndarray] = []
     effect = effect_of(lambda: second.append(step()))
     for (owner, _), closure in zip(users, kept):
         if (name := closure.changed()) is not None:
             closure.restore()
-            raise TraceMismatch(f"{owner} changes {name} in every step, which compiled code would not do")
+            raise TraceMismatch(f"{owner} changes {name} in every step, unlike compiled code")
     if effect or not np.array_equal(first, second[0], equal_nan=True):
         names = " or ".join(owner for owner, _ in users)
         raise TraceMismatch(f"{names} {effect or 'keeps hidden state'}, which compiled code would not do")
@@ -301,7 +301,7 @@ def _is_ours(part: object) -> bool:
 def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[ClosureState, ...]:
     """Trace a user's controller twice and replay it against NumPy: hidden state raises TraceMismatch.
 
-    Returns what the compiled controller takes for constant; nothing for one of ours, which nobody changes.
+    Returns the constants of the compiled controller; none for footfall's, which do not change.
     """
     if _is_ours(model.controller) and model.digest is not None:
         return ()
@@ -333,7 +333,7 @@ def check_controller(model: SimulationModel, state: RunState, inputs: Inputs) ->
 
 
 def _changed_library(controller: object) -> TraceMismatch | None:
-    """Return why one of ours was taken for a user's, who must do without attributes: its code is not what it was."""
+    """Return why one of footfall's classes was taken for a user's: its code differs from its file."""
     kind = type(controller)
     name = ownership.modified(ownership.reached([kind.__module__])) if ownership.is_library(kind) else None
     if name is None:
@@ -345,7 +345,7 @@ def _changed_library(controller: object) -> TraceMismatch | None:
 
 
 def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:
-    """Return what a controller returns for symbols; one that raises must run in Python, which says when and what."""
+    """Return the result of a controller for symbols; one that raises must run in Python, which reports the error."""
     t, sensed, command, memory = arguments
     sensed = dataclasses.replace(sensed, gravity=model.world.gravity)  # a constant of the run
     try:
@@ -357,7 +357,7 @@ def _traced(model: SimulationModel, *arguments: PyTree) -> PyTree:
 
 
 def _form(given: PyTree) -> PyTree:
-    """Return a pytree of arrays with every array's shape in its place."""
+    """Return a pytree of arrays with every array replaced by its shape."""
     if isinstance(given, dict):
         return {key: _form(given[key]) for key in sorted(given, key=str)}
     if isinstance(given, (list, tuple)):
@@ -375,20 +375,20 @@ class Backend(ABC):
     these alone (``like``).
     """
 
-    repeatable = True  # the same ticks again do the same
+    repeatable = True  # repeated ticks give equal results
 
     def __init__(self, model: SimulationModel, free: Sequence[str]) -> None:
         self.free = tuple(free)
-        self.closures: tuple[ClosureState, ...] = ()  # what user-defined parts reach, as compiled
+        self.closures: tuple[ClosureState, ...] = ()  # objects that user-defined parts refer to, as compiled
         self._take(model)
 
     @property
     def outdated(self) -> bool:
-        """Whether anything that a user-defined part reads (a global, a dict, a gain) has been changed since."""
+        """Return whether anything that a user-defined part reads (a global, a dict, a gain) has changed since."""
         return any(closure.changed() is not None for closure in self.closures)
 
     def like(self, model: SimulationModel, values: Mapping[str, Given] | None = None) -> Self:
-        """Return the same machine code for another model: with the numbers that it has, or with those given."""
+        """Return the machine code for another model: with its numbers, or with given ones."""
         other = copy.copy(self)
         other._take(model)
         if values is not None:
@@ -404,7 +404,7 @@ class Backend(ABC):
         """Return (the state after one tick, the controller's command); nothing is logged."""
 
     def rollout(self, batch: TickBatch) -> TickBatch:
-        """Return the batch with what came of its ticks."""
+        """Return the batch with the results of its ticks."""
         state, rows, trouble = batch.before, list[Rows](), None
         for (start, inputs), end in zip(batch.spans, [*(start for start, _ in batch.spans[1:]), batch.count]):
             if trouble is None:
@@ -415,7 +415,7 @@ class Backend(ABC):
 
     @abstractmethod
     def _roll(self, state: RunState, inputs: Inputs, count: int, every: int) -> tuple[RunState, Rows, Stop | None]:
-        """Return (the state after ``count`` ticks, rows of every ``every``-th, trouble that the controller made)."""
+        """Return (the state after ``count`` ticks, rows of every ``every``-th, trouble of the controller)."""
 
 
 class NativeBackend(Backend):
@@ -439,7 +439,7 @@ class NativeBackend(Backend):
         return after, (replace(states, memory=()), row["command"]), None
 
     def _log(self, command: Command, before: RunState, states: RunState) -> None:
-        """Let the controller log what happened in ticks that it did not see."""
+        """Let the controller log the events of compiled ticks."""
         times = (states.count - 1.0) * self.model.period  # when the controller was called
         self.model.acting.log_ticks(times, command, before.memory, states.memory)
 
@@ -453,11 +453,11 @@ def _contact_horizon(*arguments: PyTree) -> Operand:
 class PythonBackend(Backend):
     """The controller in Python at its own rate, the physics between its ticks compiled."""
 
-    repeatable = False  # a controller in Python may have state of its own
+    repeatable = False  # a controller in Python may have hidden state
 
     def __init__(self, model: SimulationModel, state: RunState, inputs: Inputs, free: Sequence[str] = ()) -> None:
         super().__init__(model, free)
-        still = replace(state, memory=())  # the controller's, which may hold anything
+        still = replace(state, memory=())  # memory of the controller, which may contain anything
         command = JointCommand().broadcast(model.world.robot.nj)
         self.function = compile_physics(model, still, command, inputs.push, free)
 
@@ -485,12 +485,12 @@ class PythonBackend(Backend):
         return state, rows_of(self.model, before, kept), trouble
 
     def command(self, state: RunState, commanded: Command) -> tuple[JointCommand, PyTree]:
-        """Call the controller once; everything that it may do wrong becomes one sentence."""
+        """Call the controller once; all its errors become one sentence."""
         model, time = self.model, float(state.tick) * self.model.period
         where = f"controller {model.acting.name} at {time:.4f} s (tick {int(state.tick)})"
         robot = model.world.robot
         try:
-            q, v, forces = state.q.copy(), state.v.copy(), state.forces[: robot.nf].copy()  # may be written into
+            q, v, forces = state.q.copy(), state.v.copy(), state.forces[: robot.nf].copy()  # may be modified in place
             sensed = Sensed(q=q, v=v, forces=forces, gravity=model.world.gravity)
             result = model.acting(time, robot, sensed, commanded, state.memory)
         except Exception as error:
@@ -508,11 +508,11 @@ class PythonBackend(Backend):
         return command, memory
 
 
-_CHUNK = 32  # simulations whose rows are in memory at once, the controller's memory among them
+_CHUNK = 32  # simulations whose rows are in memory at once, including the controller's memory
 
 
 class LanesBackend(NativeBackend):
-    """The whole tick as one function of many simulations that differ in ``free`` numbers, state and inputs alone."""
+    """The whole tick as one function of many simulations that differ only in ``free`` numbers, state and inputs."""
 
     target = "batch"
 
@@ -526,7 +526,7 @@ class LanesBackend(NativeBackend):
 
 
 def rollout_lanes(backends: Sequence[LanesBackend], batches: Sequence[TickBatch]) -> list[TickBatch]:
-    """Return every batch with what came of its ticks.
+    """Return every batch with the results of its ticks.
 
     All backends share one function, and all batches have as many ticks and rows.
     """
@@ -546,7 +546,8 @@ def _rollout_chunk(backends: Sequence[LanesBackend], batches: Sequence[TickBatch
     values = [stack_trees(some) for some in zip(*(backend.values for backend in backends))]
     after, rows = stack_trees(before), []
     starts = sorted({start for batch in batches for start, _ in batch.spans})
-    for start, end in zip(starts, [*starts[1:], count]):  # one's push comes or goes: the others do not notice
+    # a push starts or ends for one of them: the others are not affected
+    for start, end in zip(starts, [*starts[1:], count]):
         inputs = stack_trees([batch.inputs_from(start) for batch in batches])
         after, rows_of_span = backends[0].function.roll(end - start, after, inputs, *values, every=every)
         rows.append(rows_of_span)
@@ -560,12 +561,12 @@ def _rollout_chunk(backends: Sequence[LanesBackend], batches: Sequence[TickBatch
 
 
 def stack_trees(trees: Sequence[Operand]) -> Operand:
-    """Return pytrees of the same form as one, with an axis for them first in every array."""
+    """Return pytrees of equal structure as one, with a leading axis in every array."""
     leaves, rebuild = zip(*map(tree.flatten, trees))
     return rebuild[0]([np.stack([np.asarray(x, float) for x in column]) for column in zip(*leaves)])
 
 
 def unstack_tree(stacked: PyTree, count: int) -> list[Operand]:
-    """Return the pytrees that ``stack_trees`` put together."""
+    """Return the pytrees that ``stack_trees`` combined."""
     leaves, rebuild = tree.flatten(stacked)
     return [rebuild([leaf[k] for leaf in leaves]) for k in range(count)]

@@ -1,9 +1,9 @@
 """The options of one run, each declared once.
 
-A field of ``RunOptions`` is an option of ``footfall simulate`` (with ``compare=True`` of ``compare`` as well), a
-key of run files, a parameter of sweeps, and with ``page=`` a menu of the web page. With ``argument=`` it sets an
-argument of ``Simulation``, and nothing more is needed; ``runfile.plan`` carries out the others.
-Nothing heavy is imported here: ``--help`` is made from it.
+A field of ``RunOptions`` is an option of ``footfall simulate`` (with ``compare=True`` of ``compare`` as well), a key of
+run files, a parameter of sweeps, and with ``page=`` a menu of the web page. With ``argument=`` it directly sets an
+argument of ``Simulation``; ``runfile.plan`` handles the others. Nothing heavy is imported here: ``--help`` is made from
+it.
 """
 
 from __future__ import annotations
@@ -126,17 +126,17 @@ def _option(
     """Return a field of ``RunOptions``.
 
     Args:
-        default: its value unless given; None: left to the robot, the gait or the controller.
-        text: its help on the command line.
-        argument: the argument of ``Simulation`` that it sets; none where ``runfile.plan`` does more with it.
-        read: makes that argument of the option's value, such as pushes of a text.
-        unit: of a number, for tables of sweeps.
-        choices: what the shell completes and the page offers; the option may take other values as well.
-        page: the page's first choice; None: not on the page.
-        compare: whether it is an option of ``footfall compare``, too.
-        path: whether it names a file, relative to that of the run or the study.
-        positive: whether it must be above zero.
-        most: its largest magnitude; more is a mistake, whose numbers would lose all digits.
+        default: Value unless given; None leaves it to the robot, the gait or the controller.
+        text: Help on the command line.
+        argument: The argument of ``Simulation`` that it sets; none if ``runfile.plan`` handles it.
+        read: Converts the option's value to that argument, such as a text to pushes.
+        unit: Unit of a number, for tables of sweeps.
+        choices: Completions in the shell and entries on the page; the option may take other values as well.
+        page: The page's initial choice; None: not on the page.
+        compare: Whether it is an option of ``footfall compare``, too.
+        path: Whether it names a file, relative to that of the run or the study.
+        positive: Whether it must be above zero.
+        most: Its largest magnitude; larger values are mistakes that would cost other numbers their digits.
     """
     return field(
         default=default,
@@ -316,17 +316,17 @@ class RunOptions:
 
 OPTIONS = {option.name: option for option in dataclasses.fields(RunOptions)}
 KEYS = tuple(OPTIONS)
-MODEL_KEYS = ("forward_axis", "repair_inertia", "root")  # how a model file is read
+MODEL_KEYS = ("forward_axis", "repair_inertia", "root")  # options for reading a model file
 
 
 def model_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of ``load`` that options of a run or a command stand for."""
+    """Return the arguments of ``load`` for options of a run or a command."""
     names = {"forward_axis": "forward"}
     return {names.get(key, key): given[key] for key in MODEL_KEYS if given.get(key)}
 
 
 def simulation_arguments(options: RunOptions) -> dict[str, Any]:
-    """Return the arguments of ``Simulation`` that options set by themselves."""
+    """Return the arguments of ``Simulation`` that options set directly."""
     found = {}
     for key, option in OPTIONS.items():
         if argument := option.metadata.get("argument"):
@@ -341,7 +341,7 @@ def keys_with(mark: str) -> tuple[str, ...]:
 
 
 def page_choices() -> dict[str, tuple[str, ...]]:
-    """Return what the page's menus offer, by option."""
+    """Return the entries of the page's menus, by option."""
     return {key: tuple(OPTIONS[key].metadata["choices"]()) for key in keys_with("page")}
 
 
@@ -351,7 +351,7 @@ def page_options(**chosen: str) -> RunOptions:
 
 
 def _checked(name: str, kind: str, value: object) -> Any:
-    """Return a value of the option's type: whole numbers pass for decimal ones, nothing else for anything else."""
+    """Return a value of the option's type: integers are accepted as decimal numbers, nothing else is converted."""
     if value is None and "None" in kind:
         return None
     wanted = kind.partition(" |")[0]

@@ -7,7 +7,7 @@
     duration = 20.0
     out = "uphill.mcap"
 
-Every key is an option of ``footfall simulate``; what is not given keeps its default. Paths are relative to the file.
+Every key is an option of ``footfall simulate``; other options keep their defaults. Paths are relative to the file.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ from footfall.sim.start import standing_start
 from nptrace._types import Given
 
 CONTROLLERS = control_named.NAMES
-_RATE = 1000.0  # [Hz], about which controllers are called
-_ACCELERATES = 1.0  # [m/s²], of controllers on command
-_WALKING_SPEED = 0.4  # [m/s], of controllers on command when no speed is given
-_FOR_STANCE = "C"  # with set A, feet that swing low touch early, and in stance contact what touches stands
+_RATE = 1000.0  # [Hz], approximate rate of controllers
+_ACCELERATES = 1.0  # [m/s²], acceleration of controllers that follow commands
+_WALKING_SPEED = 0.4  # [m/s], speed of controllers that follow commands, unless given
+_FOR_STANCE = "C"  # with set A, low swing feet touch early, and in stance contact they then stick
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,13 +78,13 @@ class PlannedRun:
     options: RunOptions
     simulation: Simulation
     gait: Gait | None
-    commanded_speed: float | None  # [m/s], as the controller follows it; the fastest of a schedule
-    nominal_speed: float | None  # [m/s] of a gait or plan that was given no speed: what its strides would make
-    ramp: float  # time of the start that means leave out [s]
+    commanded_speed: float | None  # [m/s], as followed by the controller; the largest of a schedule
+    nominal_speed: float | None  # [m/s], for a gait or plan without a given speed: implied by its strides
+    ramp: float  # length of the start that means exclude [s]
 
     @property
     def speed(self) -> float:
-        """The commanded speed, or the nominal one where none is commanded [m/s]."""
+        """Return the commanded speed, or the nominal one without a command [m/s]."""
         return self.commanded_speed if self.commanded_speed is not None else self.nominal_speed or 0.0
 
 
@@ -118,7 +118,7 @@ def read_run_file(path: str | Path) -> dict[str, Given]:
 
 
 def resolved_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Given]:
-    """Return those options that name files, a ground's among them, with paths relative to a folder."""
+    """Return options that name files, including a ground's, with paths relative to a folder."""
     found = {key: str(folder / options[key]) for key in keys_with("path") if isinstance(options.get(key), str)}
     ground = options.get("ground")
     if isinstance(ground, str) and any(suffix in ground.lower() for suffix in GROUND_FILES):
@@ -127,12 +127,12 @@ def resolved_paths(options: Mapping[str, Given], folder: Path) -> dict[str, Give
 
 
 def options_of(given: Mapping[str, Given]) -> RunOptions:
-    """Return options from a run file or the command line: what is None is not given."""
+    """Return options from a run file or the command line: None means not given."""
     return RunOptions(**{key: value for key, value in given.items() if value is not None})
 
 
 def rerun_words(options: RunOptions) -> list[str]:
-    """Return the words of the command line that makes a run again; nothing is written."""
+    """Return the arguments of the command line that repeats a run; nothing is written."""
     words = ["footfall", "simulate", options.robot]
     for key in KEYS:
         value = getattr(options, key)
@@ -145,7 +145,7 @@ def rerun_words(options: RunOptions) -> list[str]:
 
 
 def load_options(options: RunOptions) -> dict[str, Given]:
-    """Return the options to load the robot of a run with: wheels turn for controllers that roll."""
+    """Return the options for loading the robot of a run: wheels rotate for controllers that drive."""
     rolls = options.controller in control_named.ROLLING_CONTROLLERS and options.robot not in library.names()
     return model_options(vars(options)) | ({"lock_wheels": False} if rolls else {})
 
@@ -156,13 +156,13 @@ def plan(
     constants: Mapping[str, Given] | None = None,
     own: Controller | None = None,
 ) -> PlannedRun:
-    """Return the simulation that options describe.
+    """Return the simulation described by options.
 
     Args:
-        robot: That is simulated.
+        robot: The simulated robot.
         options: Options of the run.
-        constants: Change the gait's own (``{"duty": 0.6}``).
-        own: The controller, where the options name one as ``module:name``: code is not loaded from options.
+        constants: Changes of the gait (``{"duty": 0.6}``).
+        own: The controller, if the options name one as ``module:name``: code is not loaded from options.
 
     Returns:
         Simulation, options and start ramp.
@@ -227,7 +227,7 @@ def plan(
 
 
 def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | None) -> float | None:
-    """Return the speed of an open-loop gait or plan [m/s]; none where a speed is commanded."""
+    """Return the speed of an open-loop gait or plan [m/s]; None if a speed is commanded."""
     if options.speed is not None or options.schedule is not None:
         return None
     if isinstance(controller, PlanFollower):
@@ -239,28 +239,28 @@ def _nominal_speed(options: RunOptions, controller: Controller, gait: Gait | Non
 
 
 def _schedule(options: RunOptions) -> Schedule:
-    """Return the schedule of commands; nothing else may set one."""
+    """Return the schedule of commands; no other option may set one."""
     for key in ("speed", "sideways", "turn"):
         if getattr(options, key):
-            raise InputError(f"a schedule sets all speeds: leave out {key}")
+            raise InputError(f"a schedule sets all speeds: remove {key}")
     return Schedule.parse(options.schedule or "")
 
 
 def is_policy(controller: str) -> bool:
-    """Return whether a controller is named by the file of a policy."""
+    """Return whether a controller is named by a policy file."""
     return Path(controller).suffix in SUFFIXES
 
 
 def own_controller(name: str, robot: Robot, folder: Path | None = None) -> Controller:
-    """Import and return the controller that ``module:name`` names: an object, or a function or class that makes one.
+    """Import and return the controller named ``module:name``: an object, or a function or class that creates one.
 
     Args:
-        name: of the controller; its module may lie in ``folder``.
-        robot: with which a function or class is called that makes a controller of a robot.
-        folder: the working directory unless given.
+        name: Name of the controller; its module may lie in ``folder``.
+        robot: Argument for a function or class that creates a controller for a robot.
+        folder: Folder; the working directory unless given.
 
     Raises:
-        InputError: There is no such module or name, or it is no controller.
+        InputError: There is no such module or name, or it is not a controller.
     """
     found = named_object(name, Path.cwd() if folder is None else folder)
     if isinstance(found, type) or not (hasattr(found, "rate") and hasattr(found, "start")):
@@ -284,7 +284,7 @@ def _controller(
 ) -> Made:
     if own is not None:
         refuse(
-            options, "is code of your own", [*given(options, "constants", "kp", "kd", "plan", "reflexes"), *constants]
+            options, "is user-defined code", [*given(options, "constants", "kp", "kd", "plan", "reflexes"), *constants]
         )
         refuse_rhythm(options)
         gait = getattr(unadapted(own), "gait", None)
@@ -374,14 +374,14 @@ def _learned(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) 
     read = Policy.load(options.controller)
     if read.sees_ground:
         read = read.over(ground_named(options.ground, options.seed, options.friction))
-    read.start(robot)  # refuses a robot that it cannot drive before any long work
+    read.start(robot)  # raises for an unsuitable robot before any slow preparation
     return read, read.gait if isinstance(read, Policy) else None
 
 
 def _wheels(robot: Robot, options: RunOptions, constants: Mapping[str, Given]) -> Made:
     refuse(options, "rolls", [*given(options, "gait", "constants"), *constants])
     if options.sideways:
-        raise InputError("controller 'wheels' drives forward and turns; it does not take sideways")
+        raise InputError("controller 'wheels' drives forward and turns; it cannot move sideways")
     return Wheels(kp=options.kp, kd=options.kd, rate=fitting_rate(options.dt)), None
 
 
@@ -395,7 +395,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]
     control_named.check_on_a_gait(options.controller, options.gait or "trot", robot)
     wrapped = control_named.GAIT_CONTROLLERS[options.controller]
     if options.reflexes is not None:
-        refuse(options, "with reflexes feels its touchdowns and chooses its gait", given(options, "then"))
+        refuse(options, "with reflexes detects its touchdowns and chooses its gait", given(options, "then"))
         reflexive = _with_reflexes(robot, options, _tuned(robot, options, constants))
         return wrapped(reflexive), reflexive.gait
     first = _tuned(robot, options, constants, touchdown=options.touchdown)
@@ -415,7 +415,7 @@ def _on_a_gait(robot: Robot, options: RunOptions, constants: Mapping[str, Given]
 
 
 def _tuned(robot: Robot, options: RunOptions, constants: Mapping[str, Given], **more: Given) -> JointPD:
-    """Return joint PD with known-good constants where there are some, else ones that scale with the robot."""
+    """Return joint PD with tuned constants if they exist, otherwise scaled ones."""
     name = options.gait or "trot"
     known = tuned.choices(robot, name)
     if options.constants is not None and options.constants not in known:
@@ -440,7 +440,7 @@ def _tuned(robot: Robot, options: RunOptions, constants: Mapping[str, Given], **
 
 
 def _with_reflexes(robot: Robot, options: RunOptions, walking: JointPD) -> ReflexPD:
-    """Return joint PD with reflexes; where speed chooses the gait, the faster one is the robot's trot."""
+    """Return joint PD with reflexes; if speed selects the gait, the faster one is the robot's trot."""
     reflexes, faster = Reflexes.of(_reflexes(options, False)), dict[str, Given]()
     if reflexes.speed_gait:
         trot = tuned.for_robot(robot, "trot")
@@ -455,7 +455,7 @@ def _reflexes(options: RunOptions, usual: bool) -> bool | list[str]:
 
 
 def _gait_then(then: str) -> tuple[str, float]:
-    """Return the gait that is changed to, and when [s]."""
+    """Return the gait to change to, and when [s]."""
     name, _, when = then.partition(":")
     try:
         return name, float(when) if when else 4.0
@@ -476,7 +476,7 @@ _MAKERS: dict[str, Callable[[Robot, RunOptions, Mapping[str, Given]], Made]] = {
 
 
 def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
-    """Return gains: as given, as tuned for this gait or another, as they scale, or in proportion to the weight."""
+    """Return gains: as given, as tuned for this gait or another, scaled, or in proportion to the weight."""
     kp, kd = stand_gains(robot)
     with contextlib.suppress(InputError):
         setup = tuned.for_robot(robot, options.gait or "trot")
@@ -485,7 +485,7 @@ def _gains(robot: Robot, options: RunOptions) -> tuple[float, float]:
 
 
 def fitting_rate(dt: float) -> float:
-    """Return the rate next to 1 kHz whose period is a whole number of steps [Hz]."""
+    """Return the rate closest to 1 kHz whose period is a whole number of steps [Hz]."""
     return 1.0 / (max(1, round(1.0 / (_RATE * dt))) * dt)
 
 
@@ -501,7 +501,7 @@ def refuse(options: RunOptions, why: str, keys: list[str]) -> None:
 
 def refuse_rhythm(options: RunOptions) -> None:
     keys = given(options, "oscillator", "then", "inverse") + (["touchdown"] if options.touchdown else [])
-    refuse(options, "keeps its own time", keys)
+    refuse(options, "has its own clock", keys)
 
 
 def refuse_motion(options: RunOptions, constants: Mapping[str, Given], *others: str) -> None:

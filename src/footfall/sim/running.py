@@ -1,7 +1,7 @@
-"""One run of a simulation, batch by batch: which ticks come next, and what is made of those that were rolled out.
+"""One run of a simulation, batch by batch: the next ticks, and the handling of rolled-out ones.
 
 A batch of ticks has one command, and ends at the first tick at which a detector stops the run; pushes may come and go
-within it. Who rolls it out is left open: the simulation's own backend (``Simulation.run``), or one for many simulations
+within it. It may be rolled out by the simulation's own backend (``Simulation.run``), or one for many simulations
 at once (``run_batched``).
 """
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from footfall.sim.simulation import Simulation
 
 
-_CHUNK_SECONDS = 0.25  # of simulated time between looks at the state
+_CHUNK_SECONDS = 0.25  # simulated time between checks of the state [s]
 
 
 class Running:
-    """A run that is under way; it ends when its ticks are done or the simulation has stopped."""
+    """A run in progress; it ends when its ticks are done or the simulation has stopped."""
 
     def __init__(self, simulation: Simulation, ticks: int, recorder: Recorder | None) -> None:
         self.simulation, self.left, self.recorder = simulation, ticks, recorder
@@ -46,7 +46,7 @@ class Running:
         return self.left <= 0 or self.simulation.stopped is not None
 
     def advance(self) -> Iterator[int]:
-        """Go to the end on the simulation's own backend; yield the ticks of each batch when it is done."""
+        """Run to the end on the simulation's own backend; yield the ticks of each batch when it is done."""
         while not self.ended:
             with self._alone():
                 batch = self.next_batch(self.ticks_ahead())
@@ -57,9 +57,9 @@ class Running:
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Refuse a simulation that another thread is advancing: both would go on from the same state."""
+        """Raise if another thread is advancing the simulation: both would continue from the same state."""
         own, attributes = threading.get_ident(), self.simulation.__dict__
-        if attributes.setdefault("_advancing", own) != own:  # one step, which no other thread can come between
+        if attributes.setdefault("_advancing", own) != own:  # one atomic operation, which no other thread can interrupt
             raise FootfallError("another thread is running this simulation: give each thread its own (copy.copy)")
         try:
             yield
@@ -67,17 +67,17 @@ class Running:
             del attributes["_advancing"]
 
     def ticks_ahead(self) -> int:
-        """Return how many ticks have the same command, as far as one looks ahead."""
+        """Return for how many of the next ticks the command is known to be constant."""
         simulation, every = self.simulation, self.every
         period, tick = simulation.model.period, simulation.state.tick
         count = min(self.left, max(every, int(_CHUNK_SECONDS / period) // every * every))
         return ticks_to_command(simulation.command, float(np.round(tick)), period, count)
 
     def next_batch(self, count: int) -> TickBatch:
-        """Return the next ticks, with the rows that are recorded and those between that mean forces need.
+        """Return the next ticks, with the recorded rows and those in between that mean forces need.
 
-        Where that does not come out even, every tick has a row; also behind an estimator, which keeps a history at
-        times of its own.
+        If the intervals do not divide, every tick has a row; also with an estimator, which keeps a history at its own
+        times.
         """
         simulation, before, spans, at = self.simulation, self.simulation.state, [], 0
         tick, every = float(np.round(before.tick)), window_stride(self.every, simulation.model.period)
@@ -89,7 +89,7 @@ class Running:
         return TickBatch.of(before, spans, count=count, every=every if aligned else 1, model=simulation.model)
 
     def take(self, done: TickBatch, seconds: float) -> None:
-        """Go on with ticks that were rolled out, to the first at which a detector stops the run."""
+        """Process rolled-out ticks, up to the first at which a detector stops the run."""
         simulation, batch = self.simulation, self._in_detail(done)
         kept, simulation.stopped = len(batch), batch.trouble
         for detector in simulation.stop_detectors():
@@ -98,7 +98,7 @@ class Running:
                 kept, simulation.stopped = stop
         pressed = self._stop_pressed(batch)
         simulation.state = batch.after
-        if simulation.stopped is not batch.trouble:  # what is past the stop is not shown
+        if simulation.stopped is not batch.trouble:  # ticks after the stop are not shown
             simulation.state = batch.state_after(kept - 1) if kept else batch.before
         self.left -= batch.count
         if self.recorder is None:
@@ -109,7 +109,7 @@ class Running:
         self.recorder.add(batch.select(slice(kept)), simulation.stopped, simulation.time)
 
     def finish(self) -> Recording:
-        """Return the recording; it says at the end if the robot lay on the ground all the time."""
+        """Return the recording, with an event if the robot lay on the ground all the time."""
         assert self.recorder is not None
         simulation = self.simulation
         if simulation.stopped is None and (lying := simulation.lying) is not None:
@@ -117,12 +117,12 @@ class Running:
         return self.recorder.finish()
 
     def interrupted(self, error: BaseException) -> None:
-        """Close the recording's file so that what there is can be read."""
+        """Close the recording's file so that its content can be read."""
         if self.recorder is not None:
             self.recorder.interrupted(error)
 
     def _in_detail(self, batch: TickBatch) -> TickBatch:
-        """Return the same ticks with all their rows where some number is not finite: to find the tick."""
+        """Return the ticks with all their rows if some number is not finite, to find the tick."""
         backend = self.simulation.backend
         fine = batch.trouble is not None or is_finite(batch.after)
         if batch.every == 1 or fine or not backend.repeatable:
@@ -137,7 +137,7 @@ class Running:
 
 
 def pressed_in(simulation: Simulation, before: PyTree, after: PyTree, ticks: int) -> Event | None:
-    """Return the event of an emergency stop that was pressed in the next ticks, by the memories before and after."""
+    """Return the event of an emergency stop pressed in the next ticks, from the memories before and after."""
     stop = simulation.emergency_stop
     if stop is None or not before["latched"] < after["latched"]:
         return None
@@ -151,7 +151,7 @@ Progress = bool | Callable[[str, int, int], None]
 
 
 class ProgressBar:
-    """A bar on standard error, or calls of a user's function, or nothing."""
+    """A bar on standard error, calls of a user's function, or nothing."""
 
     def __init__(self, wanted: Progress, total: int) -> None:
         self.wanted, self.total, self.done = wanted, total, 0

@@ -2,16 +2,15 @@
 
 A plan is a spline of joint targets through knots at fixed absolute times. Every planning period,
 
-1. the state at which the new plan takes effect, one period from now, is predicted with the current plan;
-2. noise is added to the knots of the current plan, once per sample;
-3. all samples are rolled out at once on SIMD lanes (``rollout``), with a contact model that needs one solution per
-   step (``contact.Planning``), and the cost of every step is summed;
-4. the samples are averaged with weights that fall with their cost (``average``).
+1. the state at which the new plan takes effect, one period from now, is predicted with the current plan; 2. noise is
+added to the knots of the current plan, once per sample; 3. all samples are rolled out at once on SIMD lanes
+(``rollout``), with a contact model that needs one solution per step (``contact.Planning``), and the cost of every step
+is summed; 4. the samples are averaged with weights that decrease with their cost (``average``).
 
 The model that plans may differ from the robot that is simulated: contact, step, joints, masses. Model predictive path
 integral control: Williams et al. 2017; the cross-entropy method: Rubinstein 1999; predictive sampling: Howell et al.
-2022. Knots at absolute times and the periodic warm start (a new knot is what was planned one gait period ago) are what
-makes a few hundred samples enough.
+2022. Because of knots at absolute times and the periodic warm start (a new knot repeats the plan of one gait period
+ago), a few hundred samples suffice.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -53,11 +51,13 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")
 SPLINES = ("zero", "linear", "cubic")
-_SIZES = np.array([0.3, 0.6, 1.0, 1.5], np.float32)  # of the noise, mixed over the samples: fine and coarse search
+# scales of the noise, mixed over the samples: fine and coarse search
+_SIZES = np.array([0.3, 0.6, 1.0, 1.5], np.float32)
 _WORST = 1e9  # cost of a sample that is not finite
 _DEFAULTS = {
     "spline": "cubic",
@@ -67,25 +67,25 @@ _DEFAULTS = {
     "noise": (0.1, 0.2, 0.3),
     "collisions": False,
 }
-_INTERVAL, _HEIGHT = 0.08, 0.29  # [s] between knots, of a robot that stands so high [m]
-_MOST_CORRECTED = 0.3  # of a value of the plan, by feedback
-_MASS = 8.9  # of a robot for which the default stiffness of planning contact is meant [kg]
+_INTERVAL, _HEIGHT = 0.08, 0.29  # [s] between knots, for a robot of this height [m]
+_MOST_CORRECTED = 0.3  # largest change of a value of the plan by feedback
+_MASS = 8.9  # mass of a robot for which the default stiffness of planning contact is meant [kg]
 
 
 # -- what is planned for -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """One step of a rollout, as a cost sees it."""
+    """One step of a rollout, as seen by a cost."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
-    torque: Float[ndarray, "nj"]  # of the motors [N m]
-    target: Float[ndarray, "np"]  # values of the plan: joint targets relative to its posture [rad] unless it has others
+    torque: Float[ndarray, "nj"]  # torques of the motors [N m]
+    target: Float[ndarray, "np"]  # values of the plan: joint targets relative to its posture [rad] by default
     t: float  # [s]
-    goal: Float[ndarray, "n"]  # by ``PlanningTask.goal``
-    forces: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
-    ground: Ground  # of the rollouts
-    weights: Mapping[str, float] = field(default_factory=dict)  # of the task's terms
+    goal: Float[ndarray, "n"]  # from ``PlanningTask.goal``
+    forces: Float[ndarray, "nf 3"]  # forces on the feet, world axes [N]
+    ground: Ground  # ground of the rollouts
+    weights: Mapping[str, float] = field(default_factory=dict)  # weights of the task's terms
 
 
 class PlanningTask(ABC):
@@ -94,14 +94,15 @@ class PlanningTask(ABC):
     ``goal`` is called once per plan, in Python, and returns numbers that the cost may use.
     """
 
-    gait_period: float | None = None  # [s] of a periodic motion: new knots are what was planned one period ago
-    gain: float = 1.0  # factor of the gains of the joints
-    settings: ClassVar[Mapping[str, Given]] = {}  # of ``Sampling``, where they are not given
-    weights: ClassVar[Mapping[str, float]] = {}  # of terms of the cost; ``Sampling.weights`` may change while it runs
+    gait_period: float | None = None  # [s], period of a periodic motion: new knots repeat the plan of one period ago
+    gain: float = 1.0  # factor on the gains of the joints
+    settings: ClassVar[Mapping[str, Given]] = {}  # defaults of ``Sampling``
+    # weights of the cost's terms; ``Sampling.weights`` may change during a run
+    weights: ClassVar[Mapping[str, float]] = {}
 
     @property
     def name(self) -> str:
-        """The name in messages."""
+        """Return the name used in messages."""
         return type(self).__name__
 
     @abstractmethod
@@ -113,30 +114,30 @@ class PlanningTask(ABC):
         return 0.0
 
     def start(self, robot: Robot) -> PyTree:
-        """Return the first memory of ``goal``."""
+        """Return the initial memory of ``goal``."""
         return ()
 
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "n"], PyTree]:
-        """Return the goal of a plan that begins at time t [s] in the state (q, v), and the next memory."""
+        """Return the goal of a plan that starts at time t [s] in the state (q, v), and the next memory."""
         return np.zeros(0), memory
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]] | None:
-        """Return the state in which a run of the command line starts; standing if None."""
+        """Return the state in which a run on the command line starts; standing if None."""
         return None
 
     def terrain_of(self, friction: float) -> Ground | None:
-        """Return the ground that the task is meant for, where a run of the command line is on a plane."""
+        """Return the ground that the task is meant for, used if a run on the command line is on a plane."""
         return None
 
     @property
     def simulation_options(self) -> dict[str, Given]:
-        """Arguments of ``Simulation`` for a run of the command line, such as links that collide."""
+        """Return arguments of ``Simulation`` for a run on the command line, such as colliding links."""
         return {}
 
     def noise_gain(self, robot: Robot, q: Float[ndarray, "nq"]) -> float:
-        """Return a factor of the noise in the state q."""
+        """Return a factor on the noise in the state q."""
         return 1.0
 
     def centers(self, robot: Robot) -> Sequence[Float[ndarray, "nj"]]:
@@ -159,22 +160,22 @@ class _FunctionTask(PlanningTask):
 
 # -- what a plan holds -------------------------------------------------------------------------------------------------
 class Planned(ABC):
-    """The quantity that the splines of a plan represent, and the joint command that follows from it."""
+    """The quantity that the splines of a plan represent, and its conversion to joint commands."""
 
     @abstractmethod
     def size(self, robot: Robot) -> int:
-        """Return how many numbers a knot has."""
+        """Return the number of values in a knot."""
 
     def start(self, robot: Robot) -> PyTree:
-        """Return the first memory of ``command``."""
+        """Return the initial memory of ``command``."""
         return ()
 
     def limits(self, robot: Robot) -> tuple[Float[ndarray, "np"], Float[ndarray, "np"]]:
-        """Return the least and the greatest values of a knot."""
+        """Return the smallest and largest values of a knot."""
         return np.full(self.size(robot), -np.inf), np.full(self.size(robot), np.inf)
 
     def at_rate(self, rate: float) -> Planned:
-        """Return the same for rollouts of so many steps per second."""
+        """Return the planned quantity for rollouts at a given rate [Hz]."""
         return self
 
     @abstractmethod
@@ -187,7 +188,7 @@ class Planned(ABC):
         command: Command,
         memory: PyTree,
     ) -> tuple[JointCommand, PyTree]:
-        """Return what the joints are commanded by values of the plan, and the next memory; traced into rollouts."""
+        """Return the joint command for values of the plan, and the next memory; traced into rollouts."""
 
 
 @dataclass(frozen=True)
@@ -216,16 +217,16 @@ class JointTargets(Planned):
 
 @dataclass(frozen=True)
 class JointTorques(Planned):
-    """Motor torques in units of the robot's weight times its height, beside soft joint PD about the posture."""
+    """Motor torques in units of the robot's weight times its height, added to soft joint PD about the posture."""
 
-    stiffness: float = 0.3  # part of the planner's kp
-    damping: float = 1.0  # part of the planner's kd
+    stiffness: float = 0.3  # fraction of the planner's kp
+    damping: float = 1.0  # fraction of the planner's kd
 
     def size(self, robot: Robot) -> int:
         return robot.nj
 
     def unit(self, robot: Robot) -> float:
-        """Return the torque of a knot of one [N m]."""
+        """Return the torque of a knot value of one [N m]."""
         return robot.mass * STANDARD * robot.poses["stand"].height
 
     def limits(self, robot: Robot) -> tuple[Float[ndarray, "np"], Float[ndarray, "np"]]:
@@ -252,7 +253,7 @@ _COMPONENTS = tuple(f.name for f in fields(Command))
 
 @dataclass(frozen=True, eq=False)
 class ControllerParameters(Planned):
-    """Numbers of a traceable controller, added to those that it has.
+    """Numbers of a traceable controller, added to its own values.
 
     >>> trot = ff.control.JointPD.tuned(robot, "trot")
     >>> ff.control.ControllerParameters(trot, ("gait.height", "kp"))
@@ -260,8 +261,8 @@ class ControllerParameters(Planned):
     Args:
         controller: The controller; plain NumPy without hidden state.
         names: A component of its command (``command.forward``), one of its numbers by its path (``gait.height``),
-            or ``residual``: joint targets beside its own, one for each joint [rad].
-        scale: Size of a change of one in a knot, for each name; 1 unless given.
+            or ``residual``: offsets to its joint targets, one for each joint [rad].
+        scale: Change for a knot value of one, for each name; 1 unless given.
     """
 
     controller: Controller
@@ -344,11 +345,11 @@ def spline_weights(times: Float[ndarray, "m"], knots: int, interval: float, kind
 # -- rollouts ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class PlanningModel:
-    """The constants of the rollouts of a planner."""
+    """The constants of a planner's rollouts."""
 
     world: World
     task: PlanningTask
-    posture: Float[ndarray, "nj"]  # that targets are relative to [rad]
+    posture: Float[ndarray, "nj"]  # posture that targets are relative to [rad]
     kp: float
     kd: float
     dt: float  # [s]
@@ -358,7 +359,7 @@ class PlanningModel:
     def step(
         self, t: Operand, q: Operand, v: Operand, values: Operand, command: Operand, memory: PyTree
     ) -> tuple[State, PyTree, PyTree]:
-        """Return the state after a step with values of a plan, what acted, and the next memory."""
+        """Return the state after a step with values of a plan, the acting forces, and the next memory."""
         robot = self.world.robot
         sensed = Sensed(q=q, v=v, forces=np.zeros((robot.nf, 3)), gravity=self.world.gravity)
         wanted = Command(**{name: command[k] for k, name in enumerate(_COMPONENTS)})
@@ -370,9 +371,9 @@ class PlanningModel:
         return after, acted, memory
 
     def moment(self, t: Operand, q: Operand, v: Operand, acted: PyTree, values: Operand, goal: Operand) -> Moment:
-        """Return what a cost sees of a step; without forces where none acted."""
+        """Return the input of a cost for a step; without forces where none acted."""
         robot, names = self.world.robot, tuple(self.task.weights)
-        n = goal.shape[0] - len(names)  # the weights come behind the goal
+        n = goal.shape[0] - len(names)  # the weights follow the goal
         return Moment(
             q=q,
             v=v,
@@ -460,8 +461,8 @@ def average(
 ) -> Float[ndarray, "k nj"]:
     """Return the next plan from samples and their costs.
 
-    ``mppi``: all samples with weights exp(-(cost - best) / (temperature s)), s the standard deviation of the better
-    half; ``cem``: the mean of the ``elite`` best; ``best``: the best sample.
+    ``mppi``: all samples with weights exp(-(cost - best) / (temperature s)), where s is the standard deviation of the
+    better half; ``cem``: the mean of the ``elite`` best; ``best``: the best sample.
     """
     if method == "best":
         return knots[np.argmin(costs)].astype(float)
@@ -478,15 +479,15 @@ def feedback_gains(
     changes: Float[ndarray, "n x"],
     scale: float,
 ) -> Float[ndarray, "k np x"]:
-    """Return the derivative of the plan of ``mppi`` by the state it starts from.
+    """Return the derivative of the plan of ``mppi`` with respect to its initial state.
 
-    Belvedere et al. 2025 (Feedback-MPPI), eq. (12): samples that cost more from another state lose weight there.
+    Belvedere et al. 2025 (Feedback-MPPI), eq. (12): the weights of samples change with their costs.
 
     Args:
         costs: Costs of the best samples.
         knots: Their knots.
-        changes: Derivatives of their costs by the state.
-        scale: Of the weights exp(-cost / scale).
+        changes: Derivatives of their costs with respect to the state.
+        scale: Scale of the weights exp(-cost / scale).
 
     Returns:
         The change of every knot with the state.
@@ -499,7 +500,7 @@ def feedback_gains(
 
 @dataclass(eq=False)
 class ThreadedRollouts:
-    """Rollouts on SIMD lanes, with the samples shared out among threads."""
+    """Rollouts on SIMD lanes, with the samples distributed over threads."""
 
     compiled: Callable[..., ndarray]
     threads: int
@@ -517,7 +518,7 @@ class ThreadedRollouts:
 
 
 class CudaRollouts:
-    """Rollouts on a GPU, one thread per sample; knots and costs stay on the card."""
+    """Rollouts on a GPU, one thread per sample; knots and costs stay on the GPU."""
 
     KERNEL = "footfall_rollout"
 
@@ -526,12 +527,12 @@ class CudaRollouts:
 
         sizes = [sum(int(np.size(x)) for x in tree.flatten(each)[0]) for each in examples]
         program = compiling.program(rollout, model, *examples)
-        areas = ["rest" if k == 2 else "shared" for k in range(len(sizes))]  # the knots alone differ
+        areas = ["rest" if k == 2 else "shared" for k in range(len(sizes))]  # only the knots differ
         self.layout, self.program, self.block = emit.Layout(tuple(zip(areas, sizes))), program, block
         self.text = cuda.source(program, self.layout, self.KERNEL, np.float32, block)
 
     def numbers(self, q: ndarray, v: ndarray, *shared: PyTree) -> Float[ndarray, "n"]:
-        """Return what all samples share as one row of numbers."""
+        """Return the common input of all samples as one row of numbers."""
         leaves = tree.flatten((q, v, *shared))[0]
         return np.concatenate([np.ravel(np.asarray(x, np.float32)) for x in leaves])
 
@@ -555,7 +556,7 @@ class CudaRollouts:
 
 
 def planning_contact(robot: Robot) -> Planning:
-    """Return the contact model of a planner, as stiff as the robot is heavy.
+    """Return the contact model of a planner, with a stiffness scaled to the robot's mass.
 
     Args:
         robot: The robot.
@@ -572,7 +573,7 @@ def planning_contact(robot: Robot) -> Planning:
 def check_cost(
     model: PlanningModel, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], goal: Float[ndarray, "n"]
 ) -> None:
-    """Refuse a cost that fails, or that is not one number."""
+    """Raise for a cost that fails, or that does not return one number."""
     robot, what = model.world.robot, f"cost of the planning task {model.task.name}"
     moment = model.moment(0.0, q, v, None, np.zeros(model.planned.size(robot)), goal)
     try:
@@ -589,7 +590,7 @@ def check_cost(
 # -- the controller ----------------------------------------------------------------------------------------------------
 @dataclass(eq=False, kw_only=True)
 class _Planner:
-    """What ``Sampling`` compiles before a run."""
+    """The compiled parts of ``Sampling``."""
 
     model: PlanningModel
     rollout: Callable[..., ndarray]
@@ -597,19 +598,19 @@ class _Planner:
     lower: Float[ndarray, "np"]  # limits of the values of a plan
     upper: Float[ndarray, "np"]
     centers: list[Float[ndarray, "np"]]
-    start: PyTree  # first memory of what is planned
-    act: Callable[..., tuple[JointCommand, PyTree]]  # joint command of values of the plan
-    interval: float  # between two knots [s]
+    start: PyTree  # initial memory of the planned quantity
+    act: Callable[..., tuple[JointCommand, PyTree]]  # joint command for values of the plan
+    interval: float  # time between two knots [s]
     horizon: int  # steps of a rollout
     foresee: Callable[..., ndarray] | None = None  # for pictures
 
 
 _PLANNED: dict[str, type[Planned]] = {"targets": JointTargets, "torques": JointTorques}
-_CHANGE = 1e-2  # of a state, for derivatives of costs in single precision [m, rad, m/s, rad/s]
+_CHANGE = 1e-2  # changes of a state for derivatives of costs in single precision [m, rad, m/s, rad/s]
 
 
 def _checked_noise(given: Given) -> Float[ndarray, "*k n"]:
-    """Return the noise as an array of at least one axis, or refuse it."""
+    """Return the noise as an array of at least one axis; raise if it is not valid."""
     try:
         noise = np.atleast_1d(np.array(given, dtype=float))
     except (TypeError, ValueError):
@@ -620,7 +621,7 @@ def _checked_noise(given: Given) -> Float[ndarray, "*k n"]:
 
 
 def _here(array: Any) -> ndarray:
-    """Return an array of the processor or of a GPU as one of the processor."""
+    """Return an array of the processor or of a GPU as a NumPy array."""
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
@@ -630,7 +631,7 @@ def _array_module(array: Any) -> Any:
 
 
 def _by_task() -> Any:
-    """Return a field whose default is that of the task's ``settings``, or of ``_DEFAULTS``."""
+    """Return a field whose default comes from the task's ``settings``, or from ``_DEFAULTS``."""
     return field(default=None)
 
 
@@ -647,7 +648,7 @@ class Sampling(Controller):
 
     Args:
         task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``, whose
-            ``settings`` are the defaults of what follows.
+            ``settings`` are the defaults of the following arguments.
         samples: Number of rollouts per iteration; 512 unless given.
         knots: Knots of the spline; 6 unless given.
         interval: Time between two knots [s]; 0.08 for a Mini Cheetah unless given, and in proportion to the square root
@@ -659,13 +660,13 @@ class Sampling(Controller):
         noise: Standard deviation of the values of a knot: a number, one per joint of a leg, or a row of them per knot;
             (0.1, 0.2, 0.3) rad unless given.
         method: ``mppi``, ``cem`` or ``best``.
-        temperature: Of ``mppi``, relative to the spread of the costs.
-        elite: Of ``cem``, number of samples that are averaged; a twentieth unless given.
+        temperature: Temperature of ``mppi``, relative to the spread of the costs.
+        elite: Number of samples that ``cem`` averages; a twentieth unless given.
         iterations: Iterations per plan; the noise is halved after each, and with ``cem`` it becomes that of the best.
-        planned: What the splines hold: ``targets`` of the joints, ``torques``, or a ``Planned`` such as
+        planned: Quantity that the splines represent: ``targets`` of the joints, ``torques``, or a ``Planned`` such as
             ``ControllerParameters``.
-        feedback: Number of best samples from which the derivative of the plan by the state is found, which corrects the
-            plan in every tick; none unless given.
+        feedback: Number of best samples from which the derivative of the plan with respect to the state is computed,
+            which corrects the plan in every tick; none unless given.
         kp: Gain of the joints [N m/rad]; ``walk_gains`` unless given.
         kd: Gain of the joints [N m s/rad].
         pose: Joint positions that targets are relative to [rad]; the stand unless given.
@@ -673,12 +674,12 @@ class Sampling(Controller):
         joints: Joint effects in the rollouts; ideal joints unless given.
         ground: Ground of the rollouts; a level plane unless given.
         collisions: Links that touch the ground in the rollouts.
-        self_collision: As of ``Simulation``, in the rollouts.
+        self_collision: As in ``Simulation``, for the rollouts.
         model: Robot of the rollouts; the simulated one unless given.
         device: ``cpu``, or ``cuda`` for samples on a GPU.
         threads: Threads of the processor that roll out samples.
-        background: Plan in a thread of its own, beside the ticks: for robots and pages in real time.
-        seed: Of the noise.
+        background: Plan in a separate thread, in parallel with the ticks: for robots and pages in real time.
+        seed: Seed of the noise.
     """
 
     task: PlanningTask | Callable[[Robot, Moment], float]
@@ -753,9 +754,9 @@ class Sampling(Controller):
                 raise InputError(
                     f"{name} of sampling, {rate:g} Hz, must be a multiple of its plan_rate of {self.plan_rate:g} Hz"
                 )
-        self.weights = dict(self.task.weights)  # may be changed while it runs
+        self.weights = dict(self.task.weights)  # may be changed during a run
         self.log: list[tuple[float, str]] = []
-        self.plans, self.seconds = 0, 0.0  # made, and processor time that they took
+        self.plans, self.seconds = 0, 0.0  # number of plans, and processor time spent on them
         self._planner: _Planner | None = None
         self._pool = ThreadPoolExecutor(1) if self.background else None
         self._pending: Future[dict[str, PyTree]] | None = None
@@ -787,7 +788,7 @@ class Sampling(Controller):
         return (kp if self.kp is None else self.kp), (kd if self.kd is None else self.kd)
 
     def goal_now(self, goal: Given) -> Float[ndarray, "n"]:
-        """Return a goal of the task with the present weights behind it."""
+        """Return the task's goal, followed by the present weights."""
         values = [float(self.weights[name]) for name in self.weights]
         return np.concatenate([np.asarray(goal, dtype=float).reshape(-1), values])
 
@@ -795,7 +796,7 @@ class Sampling(Controller):
     def start(self, robot: Robot) -> dict[str, PyTree]:
         assert isinstance(self.task, PlanningTask)
         self.log.clear()
-        if self._pending is not None:  # of a run that was ended
+        if self._pending is not None:  # from an interrupted run
             self._pending.result()
         self.plans, self.seconds, self._failed, self._pending = 0, 0.0, False, None
         planned = self.planned
@@ -807,11 +808,11 @@ class Sampling(Controller):
             "begin": 0.0,  # time of the first knot
             "next": nothing,
             "next_begin": 0.0,
-            "next_from": np.inf,  # when the next plan takes effect
+            "next_from": np.inf,  # time at which the next plan takes effect
             "plan": 0,
             "task": self.task.start(robot),
-            "inner": planned.start(robot),  # memory of what is planned
-            "gains": None,  # of the present plan by the state, and the states that it foresees
+            "inner": planned.start(robot),  # memory of the planned quantity
+            "gains": None,  # derivative of the present plan with respect to the state, and the states that it predicts
             "next_gains": None,
         }
 
@@ -902,7 +903,7 @@ class Sampling(Controller):
             raise InputError("sampling must be compiled before it runs: pass it to a Simulation")
         memory, planner = dict(memory), self._planner
         if t >= memory["next_from"] - 1e-9:
-            if self._pending is not None:  # planned in another thread meanwhile
+            if self._pending is not None:  # planned meanwhile in another thread
                 made, self._pending = self._pending.result(), None
                 memory |= {key: made[key] for key in ("next", "next_begin", "next_gains", "task")}
             memory["knots"], memory["begin"], memory["next_from"] = memory["next"], memory["next_begin"], np.inf
@@ -936,7 +937,7 @@ class Sampling(Controller):
         return weights @ memory["knots"]
 
     def _correction(self, t: float, sensed: Sensed, memory: dict[str, PyTree]) -> Float[ndarray, "np"]:
-        """Return the change of the plan by how far the state is from what the plan foresees."""
+        """Return the correction of the plan for the deviation of the state from its prediction."""
         assert self._planner is not None
         gains, begin, path = memory["gains"]
         q, v = (rows[min(max(round((t - begin) / self.dt), 0), len(rows) - 1)] for rows in path)
@@ -1012,10 +1013,10 @@ class Sampling(Controller):
     def _feasible(
         self, candidates: list[Float[ndarray, "k np"]], cost: Callable[[ndarray], Float[ndarray, "n"]]
     ) -> tuple[Float[ndarray, "k np"], bool]:
-        """Return the first of (new plan, best sample, last plan, posture) that ends well, and whether none does.
+        """Return the first acceptable one of (new plan, best sample, last plan, posture), and whether there is none.
 
-        The new plan is an average, which nobody has rolled out yet: where it is worse than the last one, the best
-        sample takes its place.
+        The new plan is an average that has not been rolled out yet: if it is worse than the last one, the best sample
+        replaces it.
         """
         assert self._planner is not None
         knots = np.array(candidates)
@@ -1036,7 +1037,9 @@ class Sampling(Controller):
         costs: Float[ndarray, "n"],
         cost: Callable[..., Float[ndarray, "n"]],
     ) -> Float[ndarray, "k np x"]:
-        """Return the derivative of the plan by the state, from the best samples rolled out from states beside it."""
+        """Return the derivative of the plan with respect to the state, from the best samples rolled out from nearby
+        states.
+        """
         best, nv = np.argsort(costs)[: self.feedback], len(v)
         qs, vs = np.tile(q, (2 * nv, 1)), np.tile(v, (2 * nv, 1))
         for k in range(3):
@@ -1048,11 +1051,11 @@ class Sampling(Controller):
         found = cost(*many, np.repeat(samples[best], 2 * nv, axis=0)).reshape(len(best), 2 * nv)
         changes = np.where(found < _WORST, (found - costs[best, None]) / _CHANGE, 0.0)
         better = np.sort(costs)[: max(2, len(costs) // 2)]
-        scale = max(1.0, self.temperature) * float(better.std()) + 1e-9  # below, the best sample alone decides
+        scale = max(1.0, self.temperature) * float(better.std()) + 1e-9  # below this, the best sample alone decides
         return feedback_gains(costs[best], samples[best], changes, scale)
 
     def _shifted(self, knots: Float[ndarray, "k nj"], begin: float, now: float) -> tuple[Float[ndarray, "k nj"], float]:
-        """Return the knots with those that are over replaced by new ones at the end."""
+        """Return the knots with past ones replaced by new ones at the end."""
         assert isinstance(self.task, PlanningTask)
         assert self._planner is not None
         interval = self._planner.interval
@@ -1065,7 +1068,7 @@ class Sampling(Controller):
         return knots, begin
 
     def _generator(self, plan: int) -> Any:
-        """Return the random numbers of a plan, on the device."""
+        """Return the random generator of a plan, on the device."""
         if self.device == "cpu":
             return np.random.Generator(np.random.Philox(key=[self.seed, plan]))
         from footfall.sim.gpu import cupy
@@ -1074,7 +1077,7 @@ class Sampling(Controller):
         return random.Generator(random.Philox4x3210(hash((self.seed, plan)) % 2**31))
 
     def _noise(self, mean: Float[ndarray, "k np"], gain: float) -> Float[ndarray, "k np"]:
-        """Return the standard deviation of every value; it grows along the horizon unless it is given per knot."""
+        """Return the standard deviation of every value; it increases along the horizon unless given per knot."""
         K, n = mean.shape
         if self._noise_rows.ndim == 2:
             rows = np.array([np.resize(row, n) for row in self._noise_rows])
@@ -1084,7 +1087,7 @@ class Sampling(Controller):
     def _samples(
         self, mean: Float[ndarray, "k np"], size: Float[ndarray, "k np"], random: np.random.Generator, first: bool
     ) -> Float[ndarray, "n k np"]:
-        """Return knots of all samples; the first of them is the last plan."""
+        """Return knots of all samples; the first sample is the last plan."""
         assert self._planner is not None
         n = self.samples
         noise = random.standard_normal((n, *mean.shape), dtype=np.float32)
@@ -1102,10 +1105,10 @@ class Sampling(Controller):
         return xp.clip(knots, xp.asarray(self._planner.lower), xp.asarray(self._planner.upper))
 
     def planned_path(self, simulation: Simulation) -> Float[ndarray, "m p 3"]:
-        """Return where the present plan takes the base and the feet of a simulation, for pictures [m]."""
+        """Return the path of the base and the feet in the present plan of a simulation, for pictures [m]."""
         assert self._planner is not None
         memory, robot = simulation.state.memory, simulation.robot
-        while "plan" not in memory:  # of what wraps this controller
+        while "plan" not in memory:  # the wrappers of this controller
             memory = memory["inner"]
         command = np.array([getattr(simulation.command_now, x) for x in _COMPONENTS])
         values = self._values(memory, simulation.time + self.dt * (np.arange(self._planner.horizon) + 0.5))
@@ -1116,7 +1119,7 @@ class Sampling(Controller):
 
     @property
     def processor_time_per_plan(self) -> float:
-        """The mean processor time of a plan [s]."""
+        """Return the mean processor time of a plan [s]."""
         return self.seconds / max(1, self.plans)
 
 

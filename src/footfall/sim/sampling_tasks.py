@@ -1,8 +1,8 @@
-"""Tasks of ``Sampling``: what a robot does, each as a cost of one step.
+"""Tasks of ``Sampling``, each as a cost of one step.
 
 Costs are tuned for a Mini Cheetah and scale with the robot: lengths with its standing height H, times with sqrt(H / g),
 torques with its weight times H. ``View`` has the quantities of a step in these units. Terms have a weight of 1, which
-may be changed while the robot moves: ``planner.weights["upright"] = 2``.
+may be changed during a run: ``planner.weights["upright"] = 2``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.boxes import Box, Boxes
@@ -30,13 +29,14 @@ from footfall.robot.model.description import Pose, Robot
 from footfall.sim.sampling import Moment, PlanningTask
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
-_HEIGHT, _WEIGHT = 0.29, 87.0  # of the robot for which the weights were chosen [m, N]
+_HEIGHT, _WEIGHT = 0.29, 87.0  # of the robot for which the weights were tuned [m, N]
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The size of a robot relative to the one that the weights are for."""
+    """The size of a robot relative to the one for which the weights were tuned."""
 
     length: float
     time: float
@@ -49,7 +49,7 @@ class Scale:
 
 
 def _scaled() -> Any:
-    """Return a field whose default follows from the size of the robot."""
+    """Return a field whose default scales with the size of the robot."""
     return field(default=None)
 
 
@@ -60,33 +60,33 @@ def _weights(*names: str) -> Mapping[str, float]:
 # -- what all of them share --------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A step of a rollout in the robot's own units."""
+    """A step of a rollout in units of the robot's size."""
 
-    R: Float[ndarray, "3 3"]  # of the base
-    v: Float[ndarray, "3"]  # of the base, world axes
+    R: Float[ndarray, "3 3"]  # orientation of the base
+    v: Float[ndarray, "3"]  # velocity of the base, world axes
     rates: Float[ndarray, "3"]  # angular velocity, base axes
-    high: float  # of the base over its standing height
-    away: Float[ndarray, "2"]  # from the place where it began
+    high: float  # height of the base over its standing height
+    away: Float[ndarray, "2"]  # displacement from the start
     feet: Float[ndarray, "4 3"]  # centres, world axes [m]
     low: Float[ndarray, "4"]  # heights of their lowest points [m]
-    off: Float[ndarray, "nj"]  # joints from the stand [rad]
-    speeds: Float[ndarray, "nj"]  # of the joints
-    torque: Float[ndarray, "nj"]  # as of the robot that the weights are for [N m]
+    off: Float[ndarray, "nj"]  # joint offsets from the stand [rad]
+    speeds: Float[ndarray, "nj"]  # rates of the joints
+    torque: Float[ndarray, "nj"]  # scaled to the robot for which the weights were tuned [N m]
 
     @property
     def effort(self) -> float:
-        """The squares of torques."""
+        """Return the squares of torques."""
         return 2e-4 * np.sum(self.torque * self.torque)
 
     @property
     def overload(self) -> float:
-        """The squares of torques beyond what motors can."""
+        """Return the squares of torques beyond the motors' limits."""
         return 0.02 * np.sum(np.maximum(np.abs(self.torque) - 17.0, 0.0) ** 2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScaledTask(PlanningTask):
-    """A task whose weights scale with the robot; its goal is the place where the robot begins."""
+    """A task whose weights scale with the robot; its goal is the robot's initial position."""
 
     robot: Robot
 
@@ -98,21 +98,21 @@ class ScaledTask(PlanningTask):
 
     @cached_property
     def scale(self) -> Scale:
-        """The size of the robot."""
+        """Return the size of the robot."""
         return Scale.of(self.robot)
 
     @cached_property
     def stand(self) -> Pose:
-        """The standing pose."""
+        """Return the standing pose."""
         return self.robot.poses["stand"]
 
     @cached_property
     def radii(self) -> Float[ndarray, "4"]:
-        """Radii of the feet [m]."""
+        """Return the radii of the feet [m]."""
         return np.array([foot.radius for foot in self.robot.feet])
 
     def view(self, robot: Robot, now: Moment) -> View:
-        """Return a step in the robot's own units."""
+        """Return a step in units of the robot's size."""
         R, feet, scale = to_rotation(now.q[3:7]), foot_positions(robot, now.q), self.scale
         return View(
             R=R,
@@ -146,8 +146,8 @@ class Walk(ScaledTask):
 
     gait: str = "trot"
     period: float = _scaled()  # [s]; scales with the robot unless given
-    lift: float = _scaled()  # of the feet [m]; the same
-    lead: float = 0.1  # the reference waits for a robot that is so far behind [m]
+    lift: float = _scaled()  # clearance of the feet [m]; scales likewise
+    lead: float = 0.1  # the reference waits for a robot that lags by more than this [m]
     pull: float = 1.0  # weight of the reference
     haste: float = 1.0  # weight of the velocity
     gain: float = 1.0
@@ -160,12 +160,12 @@ class Walk(ScaledTask):
 
     @cached_property
     def delays(self) -> Float[ndarray, "4"]:
-        """Delays of the legs in the gait [cycles]."""
+        """Return the delays of the legs in the gait [cycles]."""
         return np.array(gait_named(self.gait).delays)
 
     @cached_property
     def length(self) -> float:
-        """Distance from the hind to the fore feet [m]."""
+        """Return the distance from the hind to the fore feet [m]."""
         feet = foot_positions(self.robot, self.robot.state("stand")[0])
         return float(feet[:2, 0].mean() - feet[2:, 0].mean())
 
@@ -174,11 +174,11 @@ class Walk(ScaledTask):
         return self.period
 
     def swing(self, t: float) -> Float[ndarray, "4"]:
-        """Return how far feet are to be lifted, as parts of ``lift``."""
+        """Return the desired lift of the feet, as fractions of ``lift``."""
         return np.maximum(np.sin(2.0 * np.pi * (t / self.period - self.delays)), 0.0)
 
     def terrain(self, now: Moment, feet: Float[ndarray, "4 3"]) -> tuple[PyTree, PyTree, PyTree]:
-        """Return (heights of the feet over where they should be [m], cost of footholds, ground under fore and hind)."""
+        """Return (heights of the feet above their targets [m], cost of footholds, ground below fore and hind feet)."""
         clear = np.stack([now.ground.distance(feet[k]) for k in range(4)]) - self.radii
         under = feet[:, 2] - clear - np.mean(self.radii)
         return clear - self.lift * self.swing(now.t), 0.0, (0.5 * (under[0] + under[1]), 0.5 * (under[2] + under[3]))
@@ -211,7 +211,7 @@ class Walk(ScaledTask):
     def goal(
         self, t: float, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], command: Command, memory: PyTree
     ) -> tuple[Float[ndarray, "8"], PyTree]:
-        """Return reference position, heading and velocity; the reference moves with the command."""
+        """Return reference position, heading and velocity; the reference follows the command."""
         (x, y, yaw), last = memory["place"], memory["time"]
         if last < 0.0:
             R = to_rotation(q[3:7])
@@ -230,10 +230,10 @@ class Walk(ScaledTask):
 
 @dataclass(frozen=True, kw_only=True)
 class Climb(Walk):
-    """Walk up and down stairs that the planner knows: ``contact.Steps``."""
+    """Climb up and down stairs that the planner knows: ``contact.Steps``."""
 
     lead: float = 0.2
-    pull: float = 12.0  # times those of walking on the level: a riser costs effort before it is climbed
+    pull: float = 12.0  # multiple of those of level walking: a riser costs effort before it is climbed
     haste: float = 3.0
     gain: float = 1.5
     settings = MappingProxyType({"samples": 2048, "collisions": "trunk,knees", "noise": (0.12, 0.25, 0.35)})
@@ -246,7 +246,7 @@ class Climb(Walk):
 
     @cached_property
     def stance(self) -> Float[ndarray, "4 2"]:
-        """Positions of the standing feet from the base [m]."""
+        """Return the positions of the standing feet relative to the base [m]."""
         return foot_positions(self.robot, self.robot.state("stand")[0])[:, :2]
 
     def terrain(self, now: Moment, feet: Float[ndarray, "4 3"]) -> tuple[PyTree, PyTree, PyTree]:
@@ -308,7 +308,7 @@ class GetUp(ScaledTask):
         )
 
     def start_state(self, robot: Robot, seed: int) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
-        """Return a robot a little over the ground: on its back, on a side or on its belly, by the seed."""
+        """Return a robot slightly above the ground: on its back, on a side or on its belly, by the seed."""
         random = np.random.default_rng(seed)
         roll = (np.pi, 0.5 * np.pi, -0.5 * np.pi, 0.0)[seed % 4]
         joints = standing_joints(robot) + random.normal(scale=0.2, size=robot.nj)
@@ -381,7 +381,7 @@ class HindLegs(ScaledTask):
 class Hop(ScaledTask):
     """Hop on the spot."""
 
-    height: float = _scaled()  # of the feet [m]
+    height: float = _scaled()  # clearance of the feet [m]
     period: float = _scaled()  # [s]
     gain: float = 1.5
     weights = _weights("feet", "height", "upright", "position", "posture", "effort")
@@ -415,12 +415,12 @@ class Hop(ScaledTask):
 class Jump(ScaledTask):
     """Jump forward onto a box, over a distance on level ground, or with ``flips``, backwards if above 0."""
 
-    rise: float = 0.2  # of the box [m]
+    rise: float = 0.2  # height of the box [m]
     distance: float = 0.75  # [m]
     begin: float = 0.8  # [s]
-    duration: float = 0.38  # of the flight, about [s]
+    duration: float = 0.38  # approximate duration of the flight [s]
     flips: int = 0
-    run_up: float = 0.1  # how far it moves while it pushes [m]
+    run_up: float = 0.1  # how far it moves during push-off [m]
     gain: float = 1.5
     weights = _weights("feet", "height", "upright", "position", "posture", "effort")
     settings = MappingProxyType(
@@ -429,7 +429,7 @@ class Jump(ScaledTask):
 
     def cost(self, robot: Robot, now: Moment) -> float:
         see, w, length = self.view(robot, now), now.weights, self.scale.length
-        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # of the flight
+        s = np.clip((now.t - self.begin) / self.duration, 0.0, 1.0)  # fraction of the flight
         push, flies = np.clip((now.t - self.begin) / 0.15 + 1.0, 0.0, 1.0), (s > 0.0) & (s < 1.0)
         crouch = np.clip((now.t - self.begin) / 0.25 + 1.6, 0.0, 1.0) * (1.0 - push)
         first = self.run_up if self.distance > 0.0 else 0.0
@@ -467,7 +467,7 @@ class Jump(ScaledTask):
 class ReachTarget(ScaledTask):
     """Stand on three feet and hold the fourth at a point."""
 
-    point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from where the robot starts; scales with it
+    point: tuple[float, float, float] = (0.30, 0.15, 0.20)  # [m] from the robot's start; scales with it
     foot: int = 0
     begin: float = 0.5  # [s]
     gain: float = 1.5
@@ -513,7 +513,7 @@ class Dance(ScaledTask):
         object.__setattr__(self, "lift", 0.05 * self.scale.length if self.lift is None else self.lift)
 
     def figure(self, t: float) -> tuple[PyTree, PyTree, PyTree, PyTree, PyTree]:
-        """Return pitch, roll, yaw [rad], height over the stand (a part of it) and how far feet are lifted."""
+        """Return pitch, roll, yaw [rad], height relative to the stand and lift of the feet."""
         beat = 2.0 * np.pi * t * self.tempo / 60.0
         step = np.sin(0.5 * beat)
         up = [np.maximum(step, 0.0), np.maximum(-step, 0.0)]

@@ -1,14 +1,14 @@
-"""Do links of a robot meet each other? Links as spheres and capsules, and the distances between them (DynaKat's wish).
+"""Collisions between links of a robot: links as spheres and capsules, and the distances between them.
 
 A link with a box becomes a row of capsules along its longest side, as thick as its shortest; a link without one becomes
-capsules from its joint to the next joints and feet; a foot is a sphere. Neighbours in the tree are left out, and so are
-pairs that overlap in the stand: shapes this simple overlap where links merely sit close by design.
+capsules from its joint to the next joints and feet; a foot is a sphere. Neighbours in the tree are excluded, and so are
+pairs that overlap in the stand: such simple shapes overlap where links are close by design.
 
     watch = SelfCollision.of(robot)
     watch.distances(q)                # [m] of every pair, negative where they overlap; may be traced
 
-Distances are watched, and no forces come of them unless ``self_collision="force"``: then links that are likely to meet
-push each other apart (``contact.pairs``), in the compiled step.
+Distances are monitored, without forces unless ``self_collision="force"``: then links that are likely to collide push
+each other apart (``contact.pairs``), in the compiled step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,11 +30,12 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 MODES = ("report", "stop", "force")
 _THIN = 0.02  # radius of a link without a box and a foot [m]
-_SHORT = 0.01  # segments below this length make no capsule [m]
-_MOST = 5  # capsules beside each other in one box
+_SHORT = 0.01  # shorter segments make no capsule [m]
+_MOST = 5  # capsules side by side in one box
 _TINY = 1e-12  # [m²]
 
 
@@ -86,7 +86,7 @@ class SelfCollision:
 
 
 class Watcher:
-    """The nearest pair in every row of a run, by compiled code."""
+    """Find the nearest pair in every row of a run, by compiled code."""
 
     def __init__(self, watch: SelfCollision) -> None:
         if not watch.pairs:
@@ -96,7 +96,7 @@ class Watcher:
         self.compiled = compiling.compile(pair_distances, watch, q, target="batch")
 
     def nearest(self, q: Float[ndarray, "rows nq"]) -> tuple[Float[ndarray, "rows"], ndarray]:
-        """Return (least distance [m], which pair has it) in every row."""
+        """Return (smallest distance [m], its pair) in every row."""
         found: ndarray = np.asarray(self.compiled(q))
         pair = np.argmin(found, axis=1)
         return found[np.arange(len(q)), pair], pair
@@ -107,13 +107,13 @@ class Watcher:
         return int(met[0]) if len(met) else None
 
     def words(self, q: Float[ndarray, "nq"]) -> str:
-        """Return which two are nearest."""
+        """Return the names of the nearest two."""
         i, j = self.watch.pairs[int(self.nearest(q[None])[1][0])]
         return f"'{self.watch.shapes[i].name}' and '{self.watch.shapes[j].name}'"
 
 
 def watcher(robot: Robot, mode: str | None) -> Watcher | None:
-    """Return what watches a robot in a simulation with ``self_collision=mode``."""
+    """Return the monitor of a robot in a simulation with ``self_collision=mode``."""
     if mode is not None and mode not in MODES:
         raise unknown("self_collision", str(mode), MODES)
     if mode in (None, "force"):
@@ -127,14 +127,15 @@ def pair_distances(watch: SelfCollision, q: Float[ndarray, "nq"]) -> Float[ndarr
 
 
 def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pair, ...]:
-    """Return the pairs that ``self_collision="force"`` pushes apart: last links of legs with each other and with
-    the trunk. Legs that meet do so with these; all pairs that are watched would be ten times as many."""
+    """Return the pairs that ``self_collision="force"`` pushes apart: last links of legs with each other and with the
+    trunk. Collisions between legs involve these; all monitored pairs would be ten times as many.
+    """
     if mode != "force":
         return ()
-    friction = float(ground.friction_at(np.zeros(3)))  # of what they walk on, for want of their own
+    friction = float(ground.friction_at(np.zeros(3)))  # friction of the ground, since links have none
     watch = SelfCollision.of(robot)
     parts = [part_of(robot, shape.body) for shape in watch.shapes]
-    is_foot = [(shape.a == shape.b).all() for shape in watch.shapes]  # within the shank that ends in it
+    is_foot = [(shape.a == shape.b).all() for shape in watch.shapes]  # inside the shank that ends in it
     chosen = [
         (i, j)
         for i, j in watch.pairs
@@ -147,7 +148,7 @@ def colliding_pairs(robot: Robot, mode: str | None, ground: Ground) -> tuple[Pai
 
 
 def capsules_of(robot: Robot) -> tuple[Capsule, ...]:
-    """Return the shapes of every link, and a sphere for every foot: see the head of this file."""
+    """Return the shapes of every link, and a sphere for every foot: see the module docstring."""
     shapes: list[Capsule] = []
     for link in robot.links:
         body, X_BL = robot.tree.frames[link.name]

@@ -1,12 +1,12 @@
-"""``run_batched``: many simulations at once, those that are alike as lanes of one compiled program.
+"""``run_batched``: many simulations at once; similar ones run as lanes of one compiled program.
 
     simulations = [ff.Simulation(robot, ff.control.Locomotion(), pushes=[push]) for push in pushes]
     recordings = ff.sim.run_batched(simulations, 3.0)
 
-Alike are simulations of the same robot, kind of ground, contact model and controller that differ in numbers: states,
-commands, pushes, and whatever is a number of the robot, the ground, the contact model or the controller. Every
-recording is that of ``simulation.run``: bit for bit, or to rounding where numbers differ that are constants of a run by
-itself. A simulation that is like hardly any other, or cannot be compiled, runs by itself.
+Simulations are similar if they have the same robot, kind of ground, contact model and controller and differ only in
+numbers: states, commands, pushes, and numbers of the robot, the ground, the contact model or the controller. Every
+recording equals that of ``simulation.run``: bit for bit, or to rounding where numbers differ that are constants of a
+separate run. A simulation similar to few others, or that cannot be compiled, runs separately.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from nptrace._types import Given, Operand
 from nptrace.frontend import tree
 
 # -- which numbers simulations differ in -------------------------------------------------------------------------------
-_EQUAL = 1e-9  # relative: rounding, with what a step of stiff contact makes of it
+_EQUAL = 1e-9  # relative: rounding, amplified by a step of stiff contact
 
 
 # -- numbers by name ---------------------------------------------------------------------------------------------------
 def parameter_diff(model: SimulationModel, other: SimulationModel) -> Iterator[str]:
-    """Return the names of numbers that both have and that are not the same in both."""
+    """Return the names of numbers that exist in both and differ."""
     robots = model.world.robot is not other.world.robot
     there = set(_numbers(other, robots))
     for path in _numbers(model, robots):
@@ -48,15 +48,15 @@ def parameter_diff(model: SimulationModel, other: SimulationModel) -> Iterator[s
 
 
 def structure_digest(model: SimulationModel, first: SimulationModel, free: Sequence[str]) -> str | None:
-    """Return a digest of all constants but the free ones, which are those of the first.
+    """Return a digest of all constants except the free ones, whose values are those of the first.
 
     None if a part is a user-defined class.
 
-    The robot's poses count: controllers stand in them.
+    The robot's poses are included: controllers use them.
     """
     try:
         model = model.with_parameters({path: first.parameter(path) for path in free})
-    except FootfallError:  # it does not even have that number
+    except FootfallError:  # the number does not exist there
         return None
     robot, world = model.world.robot, model.world
     rest = [getattr(world, f.name) for f in dataclasses.fields(world) if f.name != "robot"]
@@ -65,12 +65,12 @@ def structure_digest(model: SimulationModel, first: SimulationModel, free: Seque
 
 @functools.lru_cache(maxsize=8)
 def _robot_digest(robot: Robot) -> str:
-    """Return the digest of a robot with its poses, kept since one robot serves many simulations."""
+    """Return the digest of a robot with its poses, cached since one robot serves many simulations."""
     return str(digest_of((robot.digest, dict(robot.poses))))
 
 
 def _numbers(model: SimulationModel, of_robot: bool) -> Iterator[str]:
-    """Yield the names of all numbers within the constants of a tick, with those of the robot or not."""
+    """Yield the names of all numbers within the constants of a tick, with those of the robot or without."""
     world = model.world
     if of_robot:
         yield from world.robot.parameter_names()
@@ -96,7 +96,7 @@ def _is_number(value: Given) -> bool:
 
 # -- against plain NumPy -----------------------------------------------------------------------------------------------
 def same_result(backend: Backend, simulation: Simulation) -> bool:
-    """Return whether one tick from states in motion, feet in the ground, is the one of plain NumPy."""
+    """Return whether one tick from states in motion, feet in the ground, agrees with plain NumPy."""
     backend = backend.like(simulation.model)
     inputs = simulation.inputs_at(0.0)
     random = np.random.default_rng(5)
@@ -108,9 +108,9 @@ def same_result(backend: Backend, simulation: Simulation) -> bool:
 
 
 def accepts_parameters(first: Simulation, other: Simulation, free: Sequence[str]) -> bool:
-    """Return whether the first with another's free numbers ticks as that does, and keeps nothing of its own.
+    """Return whether the first with another's free numbers ticks like the other, without hidden constants.
 
-    In plain NumPy, before anything is compiled.
+    This is checked in plain NumPy, before anything is compiled.
     """
     own = {path: other.model.parameter(path) for path in free}
     state, inputs = _moved(other, np.random.default_rng(6)), other.inputs_at(0.0)
@@ -139,21 +139,21 @@ def _both(backend: Backend, model: SimulationModel, state: RunState, inputs: Inp
 
 
 def _moved(simulation: Simulation, random: np.random.Generator) -> RunState:
-    """Return the start, feet a little deeper, and moving."""
+    """Return the start with feet slightly deeper, and in motion."""
     robot, state = simulation.robot, simulation.state
     q, v = state.q.copy(), 0.2 * random.normal(size=robot.nv)
     q[robot.nq - robot.nj :] += 0.01 * random.normal(size=robot.nj)
     if robot.floating:
-        q[2] -= 1e-4  # as deep as feet that carry it: deeper ones are thrown out so hard that rounding shows
+        q[2] -= 1e-4  # as deep as feet that carry it: deeper ones are ejected so fast that rounding shows
     return dataclasses.replace(state, tick=137.0, q=q, v=v)
 
 
 # -- many simulations at once ------------------------------------------------------------------------------------------
-_FEWEST = 3  # members of a batch: a vector of two takes longer than two runs one after the other
+_FEWEST = 3  # members of a batch: a vector of two takes longer than two separate runs
 
 
 def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[float]) -> list[Recording]:
-    """Run many simulations at once, those that are alike as lanes of one compiled program.
+    """Run many simulations at once; similar ones run as lanes of one compiled program.
 
     Args:
         simulations: Simulations.
@@ -184,7 +184,7 @@ def run_batched(simulations: Sequence[Simulation], duration: float | Sequence[fl
 
 
 def _checked(simulations: Given) -> list[Simulation]:
-    """Return the simulations, each of them once: one that ran in two lanes would be in two states."""
+    """Return the simulations, each of them once: one in two lanes would have two states."""
     found = list(simulations) if isinstance(simulations, Iterable) else [simulations]
     if not isinstance(simulations, Iterable) or not all(isinstance(one, Simulation) for one in found):
         raise InputError("run_batched takes a list of simulations")
@@ -194,7 +194,7 @@ def _checked(simulations: Given) -> list[Simulation]:
 
 
 def _advance(runs: Sequence[Running]) -> None:
-    """Advance every run by as many ticks as none of those on the same machine code changes its command in."""
+    """Advance every run by as many ticks as the commands on shared machine code stay constant."""
     by_function: dict[int, list[Running]] = {}
     for running in runs:
         by_function.setdefault(id(_lanes(running).function), []).append(running)
@@ -225,11 +225,11 @@ class _Family:
     free: tuple[str, ...]
 
     def takes(self, simulation: Simulation) -> bool:
-        """Return whether it differs from the first in numbers alone, which are then free."""
+        """Return whether it differs from the first only in numbers, which are then free."""
         first, model = self.members[0].model, simulation.model
         if type(model.controller) is not type(first.controller) or _shapes(simulation) != _shapes(self.members[0]):
             return False
-        # mostly they are numbers that are free already
+        # mostly they are numbers that are already free
         for found in (lambda: (), lambda: parameter_diff(first, model)):
             free = tuple(dict.fromkeys([*self.free, *found()]))
             same = structure_digest(model, first, free)
@@ -242,7 +242,7 @@ class _Family:
     def witnesses(self) -> list[Simulation]:
         """Return members such that each free number differs from the first's in one of them.
 
-        Without those that are free in every single run.
+        Numbers that are free in every single run are excluded.
         """
         first, found = self.members[0].model, list[Simulation]()
         left = set(self.free) - set(ground_inputs(first))
@@ -255,12 +255,12 @@ class _Family:
 
 
 def share_lanes(simulations: Sequence[Simulation]) -> None:
-    """Give simulations that are alike, and have not run yet, one piece of machine code; the others stay as they are."""
+    """Share one piece of machine code between similar simulations that have not run yet; others are unchanged."""
     families: list[_Family] = []
     logs: set[int] = set()
     for simulation in simulations:
         own = {id(log) for log in simulation.model.acting.logs}
-        if _may_share(simulation) and not own & logs:  # what one controller says of two runs would be mixed up
+        if _may_share(simulation) and not own & logs:  # reports of one controller about two runs would be mixed up
             logs |= own
             if not any(family.takes(simulation) for family in families):
                 families.append(_Family([simulation], ground_inputs(simulation.model)))
@@ -271,13 +271,13 @@ def share_lanes(simulations: Sequence[Simulation]) -> None:
 
 
 def _may_share(simulation: Simulation) -> bool:
-    """Return whether anybody may compile for it."""
+    """Return whether a simulation may be compiled with others."""
     requested, fresh = simulation.compile_controller, simulation.compiled_backend is None
     return fresh and requested is not False and simulation.model.acting.info.traceable
 
 
 def _compiled(family: _Family) -> bool:
-    """Return whether its members now have machine code; not where a number that is free decides what is computed."""
+    """Return whether its members now have machine code; not if a free number decides what is computed."""
     first, witnesses = family.members[0], family.witnesses()
     if len(family.members) < _FEWEST or not all(accepts_parameters(first, member, family.free) for member in witnesses):
         return False
@@ -286,7 +286,7 @@ def _compiled(family: _Family) -> bool:
         energies = energies_of(first, family.free)
         if not all(same_result(backend, member) for member in witnesses):
             return False
-    except Exception:  # whatever the trace stumbles over: each runs by itself, and says so if it is at fault
+    except Exception:  # for any failure of the trace, each runs separately, and reports its own errors
         return False
     for member in family.members:
         member.use(backend.like(member.model), energies.like(member.model.world))
@@ -294,7 +294,7 @@ def _compiled(family: _Family) -> bool:
 
 
 def _without_own_numbers(family: _Family) -> list[_Family]:
-    """Return those of a family that differ in no more than what is free in every single run."""
+    """Return members of a family that differ only in numbers that are free in every single run."""
     first = family.members[0].model
     usual, found = ground_inputs(first), dict[str | None, _Family]()
     if set(family.free) == set(usual):
@@ -311,6 +311,6 @@ def energies_of(simulation: Simulation, free: Sequence[str]) -> Energies:
 
 
 def _shapes(simulation: Simulation) -> list[tuple[int, ...]]:
-    """Return the shapes of all that differs between runs of one program."""
+    """Return the shapes of everything that differs between runs of one program."""
     leaves, _ = tree.flatten((simulation.state, simulation.inputs_at(0.0)))
     return [np.shape(leaf) for leaf in leaves]

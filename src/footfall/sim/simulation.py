@@ -3,8 +3,8 @@
     sim = ff.Simulation(robot, controller=ff.control.JointPD(gait=gait, kp=40, kd=1), dt=1e-3)
     rec = sim.run(10.0)
 
-A run stops at the tick in which a number is no longer finite, or the robot has fallen, keeps the recording so far and
-says when and why.
+A run stops at the tick in which a number is no longer finite or the robot has fallen, and its recording states when and
+why.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
@@ -50,6 +49,7 @@ from footfall.sim.arguments import (
     substeps,
     vector,
     warn_damped_by_steps,
+    warn_springs_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -68,9 +68,10 @@ from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_imp
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
-_MOST_ROWS = 1e7  # of one recording: ten gigabytes, more than two hours at 1 kHz
-_LOOKS_AHEAD = 101  # times of a run at which a command that is a function is sampled
+_MOST_ROWS = 1e7  # largest recording: ten gigabytes, more than two hours at 1 kHz
+_LOOKS_AHEAD = 101  # times of a run at which a command function is sampled
 
 
 @hints.names_arguments("argument of Simulation", hints.SIMULATION)
@@ -82,16 +83,16 @@ class Simulation(FrozenAfterInit, Summarised):
     advances by controller ticks.
 
     ground: a ``Ground``, or a name such as "slope:5" (``contact.terrain.named``); the level plane unless given.
-    controller: holds the stand unless given. dt: physics step [s]. integrator: see ``sim.step``.
-    start: a pose's name, joint positions, or (q, v); unless given it stands on the ground. touching: further spheres
-    that may touch, such as ``contact.trunk_corners(robot)``. collisions: True lets all links touch, "trunk,knees" parts
-    (``contact.bodies``). compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per
-    second, the controller's rate unless given. sensors: what the controller sees the robot through, the truth unless
-    given (``sensing.sensors``). emergency_stop: a switch behind it (``sensing.emergency_stop``).
-    command: a ``Command``, a function of time that returns one, or a ``Schedule``; unless given, the speed of the gait
-    where the controller follows one, else none. pushes: on the base or any link.
-    self_collision: when links meet, "report" records and says, "stop" also ends the run, "force" pushes them apart.
-    objects: free bodies beside the robot, ``FreeBox`` and ``FreeBall``; its feet, trunk and ``collisions`` touch them.
+    controller: holds the stand unless given. dt: physics step [s]. integrator: see ``sim.step``. start: a pose's name,
+    joint positions, or (q, v); unless given it stands on the ground. touching: further spheres that may touch, such as
+    ``contact.trunk_corners(robot)``. collisions: True lets all links touch, "trunk,knees" parts (``contact.bodies``).
+    compile_controller: False runs it in Python; None decides by tracing it. record_rate: rows per second, the
+    controller's rate unless given. sensors: the sensors of the controller; the true state unless given
+    (``sensing.sensors``). emergency_stop: a switch behind it (``sensing.emergency_stop``). command: a ``Command``, a
+    function of time that returns one, or a ``Schedule``; unless given, the speed of the gait if the controller follows
+    one, otherwise none. pushes: on the base or any link. self_collision: when links collide, "report" records an event,
+    "stop" also ends the run, "force" pushes them apart. objects: free bodies beside the robot, ``FreeBox`` and
+    ``FreeBall``; its feet, trunk and ``collisions`` touch them.
     """
 
     robot: Robot
@@ -129,7 +130,7 @@ class Simulation(FrozenAfterInit, Summarised):
         if self.command is None:
             self.command = as_controller(self.controller).nominal_command(self.robot)
         if self.contact is None and self.integrator != "linearly_implicit":
-            model: Given = Compliant.as_printed()  # explicit steps stand no more damping
+            model: Given = Compliant.as_printed()  # explicit steps are unstable with more damping
         else:
             model = named(self.contact or "compliant") if isinstance(self.contact, str | None) else self.contact
         ground: Given = Plane() if self.ground is None else self.ground
@@ -142,6 +143,7 @@ class Simulation(FrozenAfterInit, Summarised):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
         warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
+        warn_springs_damped_by_steps(self.robot, self.joints, self.integrator, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -167,8 +169,8 @@ class Simulation(FrozenAfterInit, Summarised):
         self._backend: Backend | None = None
         self._energies: Energies | None = None
         self._loop = StepLoop(self)
-        self._held: ResidentTick | None = None  # has the state, unless None
-        self.provenance: dict[str, Json] = {}  # what recordings say besides of how the run was made
+        self._held: ResidentTick | None = None  # holds the state, unless None
+        self.provenance: dict[str, Json] = {}  # further entries of the recording's metadata
         self.stopped: Stop | None = None
         self.reset()
 
@@ -188,7 +190,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return f"'{self.robot.name}'", rows if stopped is None else [*rows, ("stopped", stopped.message)]
 
     def __getstate__(self) -> dict[str, PyTree]:
-        """Return the state for copies and other processes, where machine code is made again on first use."""
+        """Return the state for copies and other processes, in which machine code is compiled again on first use."""
         left_out, _ = ("_advancing", "_loop", "_held"), self.state
         state = {name: value for name, value in self.__dict__.items() if name not in left_out}
         return {**state, "_backend": None, "_energies": None}
@@ -200,7 +202,7 @@ class Simulation(FrozenAfterInit, Summarised):
     # -- state -------------------------------------------------------------------------------------------------------
     @hints.takes(hints.RESET)
     def reset(self) -> None:
-        """Go back to the start."""
+        """Reset to the start."""
         q, v = start_state(self.robot, self._standing() if self.start is None else self.start)
         check_clear(self.model.world, q)
         check_objects(self.model.world, q)
@@ -212,7 +214,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self.stopped = None
 
     def _standing(self) -> Given:
-        """Return where it starts when nobody says: as the controller stands, or along a ground that is not level."""
+        """Return the default start: the controller's stand, aligned with the ground."""
         ground, controller = self.model.world.ground, self.controller
         if controller is None or not (self.robot.floating and self.robot.nf):
             return None
@@ -224,7 +226,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def state(self) -> RunState:
-        """The state: physical state, forces of the last step, and the memories of contact model and controller."""
+        """Return the state: physical state, forces of the last step, and the memories of contact model and
+        controller.
+        """
         if self._held is not None:
             self._state, self._held = self._held.state(), None
         return self._state
@@ -234,7 +238,7 @@ class Simulation(FrozenAfterInit, Summarised):
         self._state, self._held = state, None
 
     def _part(self, name: str) -> PyTree:
-        """Return a part of the state, of which the rest need not be made."""
+        """Return a part of the state without creating the rest."""
         return getattr(self._state, name) if self._held is None else self._held.part(name)
 
     @property
@@ -244,7 +248,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def command_now(self) -> Command:
-        """The command at the present time."""
+        """Return the command at the present time."""
         return command_at(self.command, self.time)
 
     def inputs_at(self, tick: float) -> Inputs:
@@ -255,7 +259,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def q(self) -> Float[ndarray, "nq"]:
-        """Base position [m], base quaternion (w, x, y, z) and joint positions; may be assigned, as by ``set_state``."""
+        """Return base position [m], base quaternion (w, x, y, z) and joint positions; may be assigned, as by
+        ``set_state``.
+        """
         return self._part("q")
 
     @q.setter
@@ -264,7 +270,9 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def v(self) -> Float[ndarray, "nv"]:
-        """Angular and linear velocity of the base in its axes and joint rates; may be assigned, as by ``set_state``."""
+        """Return angular and linear velocity of the base in its axes and joint rates; may be assigned, as by
+        ``set_state``.
+        """
         return self._part("v")
 
     @v.setter
@@ -279,11 +287,11 @@ class Simulation(FrozenAfterInit, Summarised):
 
         Args:
             q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
-                alone. As it is unless given.
-            v: Angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
-                a pose or joint positions.
-            restart_controller: Whether the controller, and sensors in front of it, forget what went before. One that
-                holds a position in the world, as ``whole_body`` does, otherwise wants to go back.
+                alone. Unchanged unless given.
+            v: Angular and linear velocity of the base in base axes, joint rates. Unchanged unless given; zero if q is a
+                pose or joint positions.
+            restart_controller: Whether to reset the memory of the controller and its sensors. Otherwise, one that holds
+                a position in the world, such as ``whole_body``, would return there.
 
         Raises:
             InputError: The state is not one of this robot, or inside the ground.
@@ -308,8 +316,8 @@ class Simulation(FrozenAfterInit, Summarised):
         """Command another velocity or posture from now on.
 
         Args:
-            command: a ``Command``, a function of time that returns one, or a ``Schedule``.
-            parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
+            command: A ``Command``, a function of time that returns one, or a ``Schedule``.
+            parts: Alternatively, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
                 ``pitch`` [rad]; components that are not named keep their values.
         """
         if command is not None and parts:
@@ -320,7 +328,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def sensed(self) -> Sensed:
-        """Input of the controller in the next tick: the true state, or the readings of the sensors."""
+        """Return the input of the controller in the next tick: the true state, or the readings of the sensors."""
         return self._loop.sensed()
 
     def object(self, name: str) -> ObjectState:
@@ -329,7 +337,7 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def backend(self) -> Backend:
-        """The backend that rolls out its ticks: compiled on first use."""
+        """Return the backend that rolls out its ticks, compiled on first use."""
         if self._backend is None:
             inputs = Inputs(self.command_now, np.zeros(6 + 6 * len(self._places)))
             self._backend = make_backend(self.model, self.state, inputs, self.compile_controller)
@@ -337,16 +345,16 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def compiled_backend(self) -> Backend | None:
-        """The existing backend; None if nothing has been compiled."""
+        """Return the existing backend; None if nothing has been compiled."""
         return self._backend
 
     def use(self, backend: Backend, energies: Energies | None = None) -> None:
-        """Run on the compiled code of a simulation that differs from this one only in free parameters."""
+        """Use the compiled code of a simulation that differs from this one only in free parameters."""
         self._backend, self._energies = backend, self._energies if energies is None else energies
 
     @property
     def energies(self) -> Energies:
-        """Kinetic and potential energy of rows: compiled on first use."""
+        """Return the kinetic and potential energy of rows; compiled on first use."""
         if self._energies is None:
             self._energies = Energies(self.model.world)
         return self._energies
@@ -402,7 +410,7 @@ class Simulation(FrozenAfterInit, Summarised):
                 " pieces"
             )
         ticks = max(1, round(duration / self.model.period))
-        self._refresh()  # what is wrong with the controller shows before a file is made
+        self._refresh()  # errors of the controller are raised before a file is created
         return Running(self, ticks, self.recorder(path, every, self.time + ticks * self.model.period))
 
     @hints.takes(hints.STEP)
@@ -415,21 +423,21 @@ class Simulation(FrozenAfterInit, Summarised):
         """Advance by n ticks of the controller (default 1): ``sim.step()``, ``sim.step(10)``, ``sim.step(torques)``.
 
         A tick lasts ``1 / controller.rate``: with the default 1 kHz and ``dt`` of 1 ms it is one step of the physics.
-        Nothing is recorded unless a ``recorder`` is given; ``run`` is the quicker way to go far. A joint command takes
-        the place of the controller, whose memory then stays as it is; sensors and emergency stop act as before it.
+        Nothing is recorded unless a ``recorder`` is given; ``run`` is faster over many ticks. A joint command replaces
+        the controller's, whose memory then stays unchanged; sensors and emergency stop still act.
 
         Args:
             command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
-                simulation's own controller acts unless given. A whole number stands for n.
-            n: How many ticks.
-            recorder: Keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+                simulation's own controller acts unless given. An integer is taken as n.
+            n: Number of ticks.
+            recorder: Records the ticks, at a small cost: ``recorder = sim.recorder()`` before the loop,
                 ``rec = recorder.finish()`` after it.
 
         Returns:
             Whether the run continues; if not, ``stopped`` gives the reason.
 
         Raises:
-            FootfallError: It had stopped before; ``reset`` and ``set_state`` let it go on.
+            FootfallError: The simulation had already stopped; ``reset`` or ``set_state`` let it continue.
         """
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it, or set_state()")
@@ -447,7 +455,7 @@ class Simulation(FrozenAfterInit, Summarised):
     def advance(self, ticks: int, recorder: Recorder | None = None) -> int:
         """Advance by a number of the controller's ticks, or until the run stops, and return their number.
 
-        Nothing is kept but the state, unless a ``recorder`` is given, which may be fed by many calls.
+        Only the state is kept, unless a ``recorder`` is given, which may be used in many calls.
         """
         if isinstance(ticks, bool) or not isinstance(ticks, int | np.integer) or ticks < 0:
             raise InputError(f"a simulation advances by a whole number of ticks, got {ticks!r}")
@@ -458,7 +466,7 @@ class Simulation(FrozenAfterInit, Summarised):
         return round(float(self.state.tick) - float(before))
 
     def _refresh(self) -> None:
-        """Compile, unless there is machine code and all that a user's part reads is still what it was."""
+        """Compile, unless there is machine code and everything that user-defined parts read is unchanged."""
         command_at(self.command, self.time)
         self._place_pushes()
         if self._backend is not None and self._backend.outdated:
@@ -509,12 +517,12 @@ class Simulation(FrozenAfterInit, Summarised):
 
     @property
     def lying(self) -> str | None:
-        """Description, if the robot has lain on the ground since the start and that counts as a fall."""
+        """Return a description if the robot has lain on the ground since the start and that counts as a fall."""
         return self._falls.words if self.stop_on_fall and self._falls is not None and self._falls.lying else None
 
     @property
     def rows_every(self) -> int:
-        """Ticks from one recorded row to the next."""
+        """Return the number of ticks from one recorded row to the next."""
         if self.record_rate is None:
             return 1
         highest = 1.0 / self.model.period
@@ -533,7 +541,7 @@ def _named_parts(parts: Mapping[str, Given]) -> dict[str, float]:
 
 
 def _torques(given: Given, robot: Robot) -> JointCommand:
-    """Return a joint command of torques that a user gave as an array."""
+    """Return a user's array of torques as a joint command."""
     if isinstance(given, Command):
         raise InputError("step takes a JointCommand or torques; set_command(forward=...) gives a velocity command")
     try:

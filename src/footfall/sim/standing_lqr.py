@@ -1,4 +1,4 @@
-"""A stand by linear-quadratic regulation: settle the robot, linearise its step there, solve for the gains."""
+"""A linear-quadratic regulator for standing: settle the robot, linearise its step there, solve for the gains."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lqr_stand(
 
     Args:
         robot: The robot.
-        rate: [Hz]
+        rate: Rate of the controller [Hz].
         dt: Step of the linearization [s].
         weights: Weights of states and torques.
         pose: Joint angles, or the name of a pose; ``stand`` unless given.
@@ -68,10 +68,10 @@ def lqr_stand(
     )
     sim.run(_SETTLING)
     if sim.stopped is not None:
-        raise InputError(f"robot '{robot.name}' does not stand in this pose: {sim.stopped.message}")
+        raise InputError(f"robot '{robot.name}' cannot stand in this pose: {sim.stopped.message}")
     joints = sim.q[robot.nq - robot.nj :]
     command = JointCommand(joints, 0.0, hold.kp, hold.kd, sim.state.motor)
-    # dry friction holds joints that stand still: to the regulator they would seem to be locked
+    # dry friction holds resting joints: to the regulator they would seem locked
     world = replace(sim.model.world, joints=replace(sim.model.world.joints, dry_friction=False))
     at = LinearStep(world, dt)(sim.q, np.zeros(robot.nv), command)
     return LqrStand.designed(robot, at.A, at.B, sim.q, command, rate, weights, gravity)

@@ -1,12 +1,11 @@
-"""How a simulation begins: the controller that stands, the state it starts in, and the checks of that state.
+"""The start of a simulation: a standing controller, the initial state, and its checks.
 
-Unless a start is given, it is the controller's first command as posture, every foot on or over the ground.
+Unless given, the start is the posture of the controller's first command, with every foot on or above the ground.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -23,10 +22,11 @@ from footfall.sim.world import World
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 def standing_controller(robot: Robot, dt: float, gravity: Gravity) -> Controller:
-    """Hold the stand, at about 1 kHz in whole steps."""
+    """Return a controller that holds the stand, at about 1 kHz in whole steps."""
     pose = "stand" if "stand" in robot.poses else np.zeros(robot.nj)
     return Hold(pose, *stand_gains(robot, gravity), rate=1.0 / (dt * max(1, round(1e-3 / dt))))
 
@@ -56,7 +56,7 @@ def start_state(robot: Robot, start: Given) -> tuple[ndarray, ndarray]:
 def wrap_with_sensors(
     controller: Controller, sensors: Sensors | None, stop: EmergencyStop | None, gravity: tuple[float, float, float]
 ) -> Controller:
-    """Return a controller that sees through sensors and acts through an emergency stop, where there are any."""
+    """Return a controller behind sensors and an emergency stop, if there are any."""
     if sensors is not None:
         controller = SensorWrapper(controller, sensors, gravity)
     elif as_controller(controller).info.needs_sensors:
@@ -75,7 +75,7 @@ def standing_start(
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"]]:
     """Return a state at rest with the joints at the controller's first targets.
 
-    The base is parallel to the ground. A fixed base stays where it is.
+    The base is parallel to the ground. A fixed base does not move.
 
     Args:
         robot: The robot.
@@ -111,7 +111,7 @@ def standing_start(
 
 
 def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command: Command) -> Float[ndarray, "nj"]:
-    """Return where a controller first wants the joints; its errors are reported with its name."""
+    """Return the controller's first joint targets; its errors are reported with its name."""
     name = controller.name
     try:
         result = controller(0.0, robot, sensed, command, controller.start(robot))
@@ -125,7 +125,7 @@ def _first_posture(robot: Robot, controller: Controller, sensed: Sensed, command
 
 # -- checks of a start -------------------------------------------------------------------------------------------------
 def check_clear(world: World, q: ndarray) -> None:
-    """Refuse a start inside the ground, where contact forces would shoot the robot off."""
+    """Raise for a start inside the ground, where contact forces would eject the robot."""
     hole = over_hole(world, q)
     if hole is not None:
         raise InputError(f"the robot cannot start there: {hole}")
@@ -135,7 +135,7 @@ def check_clear(world: World, q: ndarray) -> None:
 
 
 def deepest(world: World, q: ndarray) -> tuple[float, str]:
-    """Return (depth in the ground [m], name) of the sphere that is deepest in it; below zero over it."""
+    """Return (depth in the ground [m], name) of the deepest sphere; negative above it."""
     poses = body_poses(world.robot, q)
     depths = [
         (sphere.radius - float(world.ground.distance(poses[sphere.body].point(sphere.center))), sphere.name)
@@ -145,7 +145,7 @@ def deepest(world: World, q: ndarray) -> tuple[float, str]:
 
 
 def over_hole(world: World, q: ndarray) -> str | None:
-    """Return which sphere lies over a place without ground, if one does; of a state that is still one."""
+    """Return which sphere lies above a hole in the ground, if any."""
     if world.robot.floating and not 0.5 < float(np.linalg.norm(q[3:7])) < 2.0:
         return None
     poses = body_poses(world.robot, q)

@@ -1,15 +1,15 @@
 """One physics step: from accelerations to the next state, by four integrators.
 
 ``linearly_implicit`` (default) and ``semi_implicit_euler`` share ``step``: velocities first, then positions with the
-new velocities. They differ in whether the contact model is taken implicitly, which the integrator decides
-(``match_implicitness``). ``heun`` and ``rk4`` are explicit in everything. Seed 000 says "explicit 2nd-order Euler",
+new velocities. They differ in whether the contact model is evaluated implicitly, which the integrator decides
+(``match_implicitness``). ``heun`` and ``rk4`` are fully explicit. De Paula et al. 2024 name "explicit 2nd-order Euler",
 which is undefined: semi-implicit Euler and Heun are its two likely readings.
 
 Heun and RK4 integrate (p, quaternion, joints; ω in base axes, v in *world* axes, joint rates; work and impulses) as one
 vector, and normalise the quaternion at the end of every step.
 
-Euler steps take centrifugal and gyroscopic forces at the rates in the middle of the step: at those of its start they
-lead every body outwards, which gains energy (``equations_of_motion.mid_rates``).
+Euler steps evaluate centrifugal and gyroscopic forces at the midpoint rates of the step: at the initial rates they
+would drive every body outwards, which adds energy (``equations_of_motion.mid_rates``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import dataclasses
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -46,6 +45,7 @@ from footfall.sim.world import World
 from footfall.spatial import cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 # -- what a step adds up -----------------------------------------------------------------------------------------------
@@ -53,16 +53,17 @@ from nptrace._types import Operand, PyTree, Scalar
 class Done:
     """Work and impulses of one step."""
 
-    # [J] of motors, losses in joints, contact and pushes on the robot, rotors and belts included; of the motors again
-    # without what they took when they braked
+    # [J] of motors, losses in joints, contact and pushes on the robot, including rotors and belts; of the motors again,
+    # counting only positive work
     work: Float[ndarray, "5"]
     impulse: Float[ndarray, "nf 3"]  # of the ground on the feet, world axes [N s]
 
 
 def _done(world: World, state: State, after: State, acted: Acted, a: Float[ndarray, "nv"], dt: float) -> Done:
-    """Return force times the mean velocity of a step, so that the audit closes to the order of the integrator.
+    """Return force times the mean velocity of a step, so that the energy balance closes to the order of the integrator.
 
-    Motors behind belts work on their rotors. What belts get of the rotors and neither pass on nor store is lost.
+    Motors behind belts do work on their rotors. Energy that belts receive from the rotors and neither transmit nor
+    store is lost.
     """
     robot = world.robot
     motors, losses, contact, pushes = dt * (acted.generalised @ (state.v + 0.5 * dt * a))
@@ -85,11 +86,11 @@ _NO_MODES = Modes({}, {})
 
 
 def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, modes: Modes = _NO_MODES) -> State:
-    """The state to which classical accelerations lead.
+    """Return the state to which classical accelerations lead.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
-    while the base turns. The base turns at the mean of its angular velocities, as far as it turns without a force; at
-    the mean of all where the rates in the middle of the step were found in flight.
+    while the base rotates. The base rotates at the mean of its angular velocities in free rotation; at the mean of all
+    if midpoint rates were found in flight.
     """
     q, v = state.q, state.v
     if not robot.floating:
@@ -110,7 +111,7 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, mode
 def step(
     world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[State, Acted, Done]:
-    """Return (the state after dt, what acted, its work and impulses).
+    """Return (the state after dt, the acting forces, its work and impulses).
 
     ``push`` is a wrench (n, f) on the base at its origin, in world axes, then one at each of ``world.pushed``.
     """
@@ -123,12 +124,12 @@ def step(
 
 
 def solutions(world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float) -> Scalar:
-    """How many times a step solves the equations of motion until what it finds agrees with its modes."""
+    """Return how many times a step solves the equations of motion until the solution agrees with its modes."""
     return count_iterations(equations_of_motion, advance, world, state, command, push, dt)
 
 
 def step_free_bodies(world: World, objects: PyTree, a: Operand, dt: float) -> PyTree:
-    """Free bodies after a step, each as a base."""
+    """Return free bodies after a step, each as a base."""
     if not world.objects:
         return objects
     after = []
@@ -143,20 +144,20 @@ def step_free_bodies(world: World, objects: PyTree, a: Operand, dt: float) -> Py
 def _carried_momentum(
     robot: Robot, omega: Float[ndarray, "3"], alpha: Float[ndarray, "3"], dt: float
 ) -> Float[ndarray, "3"]:
-    """Return by how much a free body's ω is to change, so that an impact adds its moment to the angular momentum.
+    """Return the change of a free body's ω for which an impact adds its moment to the angular momentum.
 
-    What was added to ω in the axes of the start, Δ, turns the body on during the step as well: its own momentum and
-    that of before stay where they are in world axes. An impact at 10 rad/s otherwise loses or makes 1 % of its moment.
+    The addition Δ to ω, in the initial axes, also rotates the body during the step, while both its momentum and the
+    previous one are constant in world axes. Without this, an impact at 10 rad/s loses or gains 1 % of its moment.
     """
     I = robot.tree.bodies[0].inertia.I  # noqa: E741 as in papers
     x = omega + free_rotation(robot, omega, dt)
-    added = dt * (alpha + np.linalg.solve(I, cross(x, I @ x)))  # by the moment of contact alone
+    added = dt * (alpha + np.linalg.solve(I, cross(x, I @ x)))  # due to the moment of contact alone
     return np.linalg.solve(I, dt * (cross(I @ added, x + added) + cross(I @ omega, added)))
 
 
 # -- the choice of an integrator; Heun and RK4 -------------------------------------------------------------------------
 INTEGRATORS = ("linearly_implicit", "semi_implicit_euler", "heun", "rk4")
-_STAGES: dict[str, tuple[tuple[float, float], ...]] = {  # (how far the stage looks ahead, its weight)
+_STAGES: dict[str, tuple[tuple[float, float], ...]] = {  # (time offset of the stage, its weight)
     "heun": ((0.0, 1 / 2), (1.0, 1 / 2)),
     "rk4": ((0.0, 1 / 6), (0.5, 1 / 3), (0.5, 1 / 3), (1.0, 1 / 6)),
 }
@@ -165,9 +166,10 @@ _STAGES: dict[str, tuple[tuple[float, float], ...]] = {  # (how far the stage lo
 def integrate_step(
     integrator: str, world: World, state: State, command: JointCommand, push: Float[ndarray, "wrenches"], dt: float
 ) -> tuple[State, Acted, Done]:
-    """Return (the state after dt, what acted, its work and impulses), as ``step``.
+    """Return (the state after dt, the acting forces, its work and impulses), as ``step``.
 
-    Of an explicit step of several stages that is what acted in the first stage, and work and impulses of all of them.
+    For an explicit step of several stages these are the forces of the first stage, and work and impulses of all of
+    them.
     """
     world = match_implicitness(integrator, world).in_limb_frames()
     if integrator in ("linearly_implicit", "semi_implicit_euler"):
@@ -184,7 +186,7 @@ def integrate_step(
     assert acted is not None
     first = len(y) - sums + 5
     work, impulse, moved = y[first - 5 : first], y[first : first + 3 * robot.nf], y[first + 3 * robot.nf :]
-    # friction that changes its sign from stage to stage works on the mean velocity, not on those of the stages
+    # friction that changes sign from stage to stage works on the mean velocity, not on those of the stages
     speeds = 0.5 * (y_0 + y)[robot.nq : robot.nq + robot.nv]  # linear ones in world axes
     losses, contact = np.reshape(moved, (2, robot.nv)) @ speeds
     work = np.stack([work[0], losses, contact, work[3], work[4]])
@@ -192,16 +194,17 @@ def integrate_step(
 
 
 def check_integrator(integrator: str, contact: ContactModel, joints: JointModel | None = None) -> None:
-    """Refuse what cannot be stepped so: hard contact has impulses, no accelerations that Heun or RK4 could sample, and
-    belts are too stiff for an explicit step."""
+    """Raise for combinations that cannot be integrated: hard contact has impulses, but no accelerations that Heun or
+    RK4 could sample, and belts are too stiff for an explicit step.
+    """
     kind = type(unadapted(contact)).__name__
     if integrator not in INTEGRATORS:
         raise unknown("integrator", integrator, INTEGRATORS)
     if integrator == "linearly_implicit" and not contact.implicit:
         explicit = ", ".join(INTEGRATORS[1:])
         raise InputError(
-            f"{kind} contact is explicit and the integrator linearly_implicit is not: leave out"
-            f" implicit=False, or choose from {explicit}"
+            f"{kind} contact is explicit and the integrator linearly_implicit is not: remove implicit=False, or choose"
+            f" from {explicit}"
         )
     if joints is not None and joints.belt is not None and integrator != "linearly_implicit":
         raise InputError(f"joints behind belts support only the integrator linearly_implicit, not {integrator}")
@@ -213,7 +216,7 @@ def check_integrator(integrator: str, contact: ContactModel, joints: JointModel 
 
 
 def match_implicitness(integrator: str, world: World) -> World:
-    """Return the world with a contact model that is implicit if the integrator is: decided here alone."""
+    """Return the world with a contact model that is implicit if the integrator is; decided only here."""
     implicit = integrator == "linearly_implicit"
     if world.contact.implicit == implicit:
         return world

@@ -3,7 +3,7 @@
     l_k = ½ eᵀ W_k e + ½ (u - u_k)ᵀ R (u - u_k),   e = (difference of q, v) from the reference of knot k
 
 ``control.optimal.trajectory.optimise`` does the rest. Derivatives are exact: those of the step by ``LinearStep``, those
-of e by the same means (a rotation vector far from zero is not the angle its rate integrates to).
+of e likewise (a rotation vector far from zero is not the angle its rate integrates to).
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall import compiling
+from footfall.adapters import unadapted
+from footfall.contact.stance import Stance
 from footfall.control.interface import JointCommand
 from footfall.control.optimal.sweep import Model
 from footfall.control.optimal.trajectory import Expansion
@@ -28,24 +29,25 @@ from footfall.sim.linearization import LinearStep, step_state
 from footfall.sim.tick import SimulationModel
 from footfall.sim.world import World
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Reference:
-    """Where each knot should be, and what it costs not to be there."""
+    """The desired state of each knot, and the cost of missing it."""
 
     q: Float[ndarray, "K nq"]
     v: Float[ndarray, "K nv"]
-    weights: Float[ndarray, "K nd"]  # of the deviation's components
+    weights: Float[ndarray, "K nd"]  # weights of the deviation's components
     torque: Float[ndarray, "N nj"]  # [N m]
-    effort: Float[ndarray, "nj"]  # price of a torque's square
+    effort: Float[ndarray, "nj"]  # weight of squared torques
 
 
 class StepProblem:
     """A ``control.optimal.trajectory.Problem``: x = (q, v), u = joint torques [N m] held for ``steps`` steps of dt.
 
-    damping: of joints [N m s/rad], part of the command as of any joint controller. Limits: the motors' own. exact and
-    free: as of ``LinearStep``.
+    damping: joint damping [N m s/rad], part of the command as in any joint controller. Limits are those of the motors.
+    exact and free: as in ``LinearStep``.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class StepProblem:
     ) -> None:
         if world.objects:
             raise InputError("optimization supports only the robot: remove the objects")
+        if isinstance(unadapted(world.contact), Stance):  # a knot does not know which feet stand: all would land in it
+            raise InputError("optimization does not support stance contact, whose feet are remembered: use compliant")
         robot = world.robot
         self.robot, self.damping = robot, float(damping)
         self.moves = LinearStep(world, dt, steps=steps, exact=exact, free=free)
@@ -75,7 +79,7 @@ class StepProblem:
         self._rolls: dict[int, PyTree] = {}  # compiled, by the number of knots
 
     def aiming_at(self, reference: Reference, world: World | None = None, damping: float | None = None) -> StepProblem:
-        """Return the same step with another cost, or in a world like this one; nothing is compiled again."""
+        """Return the step problem with another cost, or in a world like this one; nothing is recompiled."""
         other = copy.copy(self)
         other._aim(reference)
         other.moves = self.moves if world is None else self.moves.like(world)
@@ -99,7 +103,7 @@ class StepProblem:
 
     def step(self, x: ndarray, u: ndarray) -> ndarray:
         q, v = np.split(x, [self.robot.nq], axis=1)
-        if not np.isfinite(x).all():  # a step length that failed: it stays lost, and costs infinitely
+        if not np.isfinite(x).all():  # a failed step length: its cost is infinite
             fine = np.isfinite(x).all(axis=1)
             after = np.full_like(x, np.nan)
             if fine.any():
@@ -154,7 +158,7 @@ class StepProblem:
         )
 
     def quadratic(self, x: ndarray, u: ndarray) -> Model:
-        """Return steps to first order and costs to second along a trajectory."""
+        """Return steps to first order and costs to second order along a trajectory."""
         terms = self.expand(x, u)
         return Model.of(*self.linearise(x[:-1], u, x[1:]), terms.x, terms.xx, terms.u, terms.uu)
 
@@ -169,7 +173,7 @@ def error(robot: Robot, x_from: ndarray, x_to: ndarray) -> ndarray:
 
 
 def moved_error(robot: Robot, deviation: ndarray, x_from: ndarray, x_to: ndarray) -> ndarray:
-    """Return the deviation where x_to is moved by another one."""
+    """Return the deviation with x_to moved by another deviation."""
     nq, nv = robot.nq, robot.nv
     q = integrate(robot, x_to[:nq], deviation[:nv], 1.0)
     return error(robot, x_from, np.concatenate([q, x_to[nq:] + deviation[nv:]]))

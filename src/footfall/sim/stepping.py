@@ -1,7 +1,7 @@
-"""Ticks that a Python program takes one by one: ``Simulation.step``.
+"""Ticks taken one by one from a Python program: ``Simulation.step``.
 
-A tick is the same machine code as in a run. Its state stays in the code's memory from one call to the next, no rows are
-kept, and a few comparisons show that the run goes on; where these are in doubt the tick is checked as in a run.
+A tick is the same machine code as in a run. Its state stays in the code's memory between calls, no rows are kept, and a
+few comparisons show that the run continues; if they are inconclusive, the tick is checked as in a run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -32,6 +31,7 @@ from footfall.sim.stopping import LEAN, LOW, Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 from nptrace.runtime.machine_callables import Native
 
@@ -43,12 +43,12 @@ _LEANING = 0.5 * (1.0 - np.cos(LEAN)) - 1e-6  # x² + y² of the quaternion of a
 _SPEEDS = tuple(f.name for f in fields(Command))
 _PARTS = tuple(f.name for f in fields(JointCommand))
 _NUMBERS = (float, np.float64, int)
-_MANY = 16  # ticks of its own controller that are quicker as a run than one by one
+_MANY = 16  # number of ticks from which a run is faster than single ticks
 
 
 @dataclass(frozen=True, eq=False)
 class Relay(Controller):
-    """Commands the joints what it is given in place of a velocity command: what was computed elsewhere."""
+    """Return given joint commands instead of following a velocity command."""
 
     rate: float
 
@@ -65,15 +65,15 @@ class Relay(Controller):
 
 
 class ResidentTick:
-    """One compiled function of (state, inputs, ...) that is called again and again, its state staying in its memory.
+    """One compiled function of (state, inputs, ...) that is called repeatedly, with its state in its memory.
 
-    What a call returns is kept flat. Records are made of it where somebody looks at them: of a large controller's
-    memory that takes longer than the tick.
+    Results are kept as flat arrays. Records are created from them on demand: for a large controller's memory that takes
+    longer than the tick.
     """
 
     def __init__(self, function: Native, example: RunState, values: PyTree) -> None:
         self._resident = function.resident()
-        self.inputs = self._resident.rest  # an array for every leaf of what follows the state
+        self.inputs = self._resident.rest  # one array for every leaf after the state
         numbers = tree.flatten(values)[0]  # free ones of the model, which come last
         for view, number in zip(self.inputs[len(self.inputs) - len(numbers) :], numbers):
             view[...] = number
@@ -91,20 +91,20 @@ class ResidentTick:
         first = sum(len(part.positions) for name, part in self._parts.items() if name not in ("memory", "objects"))
         self._memory_views = self._resident.first[first : first + len(self._memory.positions)]
         self._read_memory = tree.reader(example.memory)
-        self.live_memory = self._memory.view(self._resident.state)  # before the call that comes next, or came last
-        self.live_row = self._memory.view(self._resident.out, rows=(1,))  # after the call that came last
-        self.result = self._flat = np.zeros(at)  # of the last call; and what was accepted of it
-        self._state: RunState | None = None  # that was made of what was accepted
+        self.live_memory = self._memory.view(self._resident.state)  # state before the next, or the last, call
+        self.live_row = self._memory.view(self._resident.out, rows=(1,))  # state after the last call
+        self.result = self._flat = np.zeros(at)  # results of the last call, and the accepted ones
+        self._state: RunState | None = None  # records made of the accepted results
         self.remember: Callable[[PyTree], PyTree] = _as_it_is
-        self.command: Given = None  # the one in its inputs
-        self.pushed = False  # whether they hold a push
+        self.command: Given = None  # command in its inputs
+        self.pushed = False  # whether the inputs contain a push
 
     def begin(self, simulation: Simulation, memory: Callable[[PyTree], PyTree]) -> None:
-        """Take the state of a simulation, which costs little where the last call returned it.
+        """Take the state of a simulation, at little cost if the last call returned it.
 
         Args:
             simulation: whose state may have been written into.
-            memory: makes the function's memory of the simulation's.
+            memory: converts the simulation's memory to the function's.
         """
         if self.has_state_of(simulation):
             self._resident.go_on_from(self._flat)
@@ -115,45 +115,47 @@ class ResidentTick:
             view[...] = leaf
 
     def has_state_of(self, simulation: Simulation) -> bool:
-        """Return whether the state of a simulation is what the last call returned."""
+        """Return whether the state of a simulation is the result of the last call."""
         return simulation._held is self or (simulation._held is None and simulation._state is self._state)
 
     def set_memory(self, memory: PyTree) -> None:
-        """Begin with another memory of the controller."""
+        """Set another memory of the controller."""
         leaves: list[PyTree] = []
         self._read_memory(memory, leaves)
         for view, leaf in zip(self._memory_views, leaves):
             view[...] = leaf
 
     def call(self) -> None:
-        """Compute a tick; the state is still that before it."""
+        """Compute a tick; the state remains that before it."""
         self.result = self._resident()
 
     def accept(self, simulation: Simulation, remember: Callable[[PyTree], PyTree]) -> None:
-        """Let a simulation go on from what was computed; ``remember`` makes its memory of the function's."""
+        """Advance a simulation to the computed result; ``remember`` converts the function's memory to the
+        simulation's.
+        """
         self._flat, self._state, self.remember = self.result, None, remember
         simulation._held = self
 
     def copy_into(self, leaves: Sequence[ndarray]) -> None:
-        """Write the state that was accepted, leaf by leaf, with the function's own memory."""
+        """Write the accepted state, leaf by leaf, with the function's own memory."""
         positions = itertools.chain.from_iterable(part.positions for part in self._parts.values())
         for view, (position, shape) in zip(leaves, positions):
             view[...] = self._flat[position].reshape(shape)
 
     def row(self) -> Float[ndarray, "n"]:
-        """Return what the last call returned, and the joint command behind it, for ``rows_of``."""
+        """Return the results of the last call with the joint command, for ``rows_of``."""
         if len(self.result) > self._size:
             return self.result.copy()
         return np.concatenate([self.result, *self.inputs[: len(_PARTS)]])
 
     def rows_of(self, rows: Float[ndarray, "rows n"]) -> tuple[RunState, JointCommand]:
-        """Return states and joint commands of many rows; of the controller's memory nothing is kept."""
+        """Return states and joint commands of many rows, without the controller's memory."""
         parts = {name: part.view(rows, (len(rows),)) for name, part in self._parts.items() if name != "memory"}
         command = rows[:, self._size :].reshape(len(rows), len(_PARTS), self._joints)
         return RunState(**parts), JointCommand(*(command[:, k].copy() for k in range(len(_PARTS))))
 
     def part(self, name: str) -> PyTree:
-        """Return a part of the state that was accepted; what is written into it counts."""
+        """Return a part of the accepted state; writing into it takes effect."""
         return self._parts[name].view(self._flat)
 
     @property
@@ -161,14 +163,14 @@ class ResidentTick:
         return float(self._flat[0])
 
     def state(self) -> RunState:
-        """Return the state that was accepted; what is written into it counts."""
+        """Return the accepted state; writing into it takes effect."""
         if self._state is None:
             self._state = self.state_of(self._flat, self.remember)
         return self._state
 
     def state_of(self, flat: ndarray, remember: Callable[[PyTree], PyTree]) -> RunState:
-        """Return the state that an array has in it."""
-        state: RunState = object.__new__(RunState)  # as nptrace makes records, in a fraction of its time
+        """Return the state stored in an array."""
+        state: RunState = object.__new__(RunState)  # creates records like nptrace, but much faster
         values = state.__dict__
         for name, part in self._parts.items():
             values[name] = part.view(flat)
@@ -177,7 +179,7 @@ class ResidentTick:
         return state
 
     def memory_before(self) -> PyTree:
-        """Return a copy of the function's memory before the call that comes next, or came last."""
+        """Return a copy of the function's memory before the next, or the last, call."""
         return self._memory.view(self._resident.state.copy())
 
     def memory_after(self) -> PyTree:
@@ -189,18 +191,18 @@ class ResidentTick:
         return self._memory.view(self.result, rows=(1,))
 
     def q_of_result(self) -> Float[ndarray, "nq"]:
-        """Return the configuration that the last call returned."""
+        """Return the configuration from the last call."""
         return self.result[self._q]
 
     @property
     def finite(self) -> bool:
-        """Whether what the last call returned of the physical state is finite."""
+        """Return whether the physical state from the last call is finite."""
         return bool(self.result[: self._physical] @ self._zeros == 0.0)
 
 
 @dataclass(frozen=True)
 class StatePart:
-    """Where a part of a state is in a flat array, and how it is made of that."""
+    """The position of a part of a state in a flat array, and how to rebuild it."""
 
     positions: list[tuple[slice, tuple[int, ...]]]  # of every leaf, and its shape
     make: Callable[[list[ndarray]], PyTree]
@@ -208,7 +210,7 @@ class StatePart:
 
     @staticmethod
     def of(example: PyTree, at: int) -> StatePart:
-        """Return the part that is built like the example and begins at a position."""
+        """Return the part with the structure of an example, starting at a position."""
         leaves, make = tree.flatten(example)
         positions = []
         for shape in tree.shapes(leaves):
@@ -217,7 +219,7 @@ class StatePart:
         return StatePart(positions, make, at)
 
     def view(self, flat: Float[ndarray, "*n"], rows: tuple[int, ...] = ()) -> PyTree:
-        """Return the part, of views of the array; ``rows`` are axes in front, those it has or new ones of length 1."""
+        """Return the part as views of the array; ``rows`` are leading axes, existing or new ones of length 1."""
         if rows:
             return self.make([flat[..., position].reshape(rows + shape) for position, shape in self.positions])
         return self.make(
@@ -239,7 +241,8 @@ class StepLoop:
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self._own: tuple[Backend, ResidentTick] | None = None
-        self._relay: tuple[SimulationModel, Backend, ResidentTick] | None = None  # beside the model it was made for
+        # besides the model for which it was made
+        self._relay: tuple[SimulationModel, Backend, ResidentTick] | None = None
         self._perceive: Perceive | None = None
         self._height: Callable[[ndarray], float] | None = None
 
@@ -277,7 +280,7 @@ class StepLoop:
         simulation = self.simulation
         acting = simulation.model.acting
         stepper.begin(simulation, _as_it_is)
-        ours = simulation.model.digest is not None  # others might keep what they are shown
+        ours = simulation.model.digest is not None  # others might keep references to what they receive
         memory = stepper.live_memory if ours else stepper.memory_before()
         refreshed = acting.refresh_memory(memory)
         if refreshed is not memory:
@@ -290,7 +293,7 @@ class StepLoop:
         self._push(stepper, len(_SPEEDS))
         stepper.call()
         if not self._goes_on(stepper):
-            simulation.advance(1, recorder)  # the same tick, with all that there is to say about it
+            simulation.advance(1, recorder)  # the tick again, with all of its results
             return
         if acting.logs:
             memory, row = stepper.live_memory, stepper.live_row
@@ -315,7 +318,7 @@ class StepLoop:
 
     # -- under joint commands from outside -----------------------------------------------------------------------------
     def relayed(self, command: JointCommand, ticks: int, recorder: Recorder | None = None) -> None:
-        """Take ticks under a joint command that was computed elsewhere."""
+        """Take ticks under an external joint command."""
         simulation = self.simulation
         if simulation.pushes:
             simulation._place_pushes()
@@ -336,7 +339,7 @@ class StepLoop:
                 return
 
     def _make_relay(self, model: SimulationModel) -> tuple[SimulationModel, Backend, ResidentTick]:
-        """Compile the simulation with a relay in the place of its controller, behind the same sensors and stop."""
+        """Compile the simulation with a relay instead of its controller, behind the same sensors and stop."""
         simulation, relay, depth = self.simulation, self._relaying(model), len(_wrappers(model.acting))
         state = replace(simulation.state, memory=_split(simulation.state.memory, depth)[1])
         inputs = Inputs(JointCommand().broadcast(simulation.robot.nj), simulation.inputs_at(0.0).push)  # type: ignore[arg-type]
@@ -346,7 +349,7 @@ class StepLoop:
         return model, backend, ResidentTick(backend.function, state, backend.values)
 
     def _relaying(self, model: SimulationModel) -> SimulationModel:
-        """Return the model with a relay in place of its controller."""
+        """Return the model with a relay instead of its controller."""
         acting: Controller = Relay(model.acting.rate)
         for wrapper in reversed(_wrappers(model.acting)):
             acting = replace(wrapper, inner=acting)
@@ -354,7 +357,7 @@ class StepLoop:
 
     # -- what a controller would see -----------------------------------------------------------------------------------
     def sensed(self) -> Sensed:
-        """Return what a controller would be shown in the next tick."""
+        """Return the input of a controller in the next tick."""
         simulation = self.simulation
         model, wrappers = simulation.model, _wrappers(simulation.model.acting)
         if not any(isinstance(wrapper, SensorWrapper) for wrapper in wrappers):
@@ -379,7 +382,7 @@ class StepLoop:
         remember: Callable[[PyTree], PyTree],
         recorder: Recorder | None = None,
     ) -> None:
-        """Compute a tick and go on with the state after it, or with what a run would make of it."""
+        """Compute a tick and continue with its result, or as a run would."""
         simulation = self.simulation
         stepper.call()
         if self._goes_on(stepper):
@@ -400,7 +403,7 @@ class StepLoop:
         Running(simulation, 1, recorder).take(replace(batch, after=after, states=states, commands=commands), 0.0)
 
     def _keep(self, recorder: Recorder, stepper: ResidentTick, remember: Callable[[PyTree], PyTree]) -> None:
-        """Record the tick that was computed, and that the emergency stop was pressed in it."""
+        """Record the computed tick, and an emergency stop pressed in it."""
         simulation = self.simulation
         recorder.hold(simulation, stepper, stepper.row())
         if simulation.emergency_stop is None:
@@ -410,7 +413,7 @@ class StepLoop:
             recorder.add_event(event)
 
     def _goes_on(self, stepper: ResidentTick) -> bool:
-        """Return whether a run certainly goes on after a tick; where it may not, its detectors decide."""
+        """Return whether a run certainly continues after a tick; otherwise its detectors decide."""
         simulation = self.simulation
         falls = simulation._falls if simulation.stop_on_fall else None
         if simulation.self_collision == "stop" or not stepper.finite:
@@ -435,7 +438,7 @@ class StepLoop:
 
 
 class Perceive:
-    """What the sensors of a model show, computed from a state again and again."""
+    """Compute the sensor readings of a model repeatedly, from given states."""
 
     def __init__(self, model: SimulationModel, relaying: SimulationModel, state: RunState, depth: int) -> None:
         function = compiling.compile(perceived, relaying, state, verify=False)
@@ -445,7 +448,7 @@ class Perceive:
         self._seen = StatePart.of(perceived(relaying, state), 0)
 
     def __call__(self, simulation: Simulation, stepper: ResidentTick | None) -> Sensed:
-        """Return what a simulation's sensors show now; ``stepper`` may hold its state."""
+        """Return the present readings of a simulation's sensors; ``stepper`` may hold its state."""
         if stepper is not None and simulation._held is stepper:
             stepper.copy_into(self._leaves)
         else:
@@ -459,7 +462,7 @@ class Perceive:
 
 
 def perceived(model: SimulationModel, state: RunState) -> Sensed:
-    """Return what the sensors of a model show of a state."""
+    """Return the sensor readings of a model for a state."""
     robot, memory = model.world.robot, state.memory
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
     for wrapper in _wrappers(model.acting):
@@ -478,13 +481,13 @@ def _write(stepper: ResidentTick, command: JointCommand) -> None:
             type(value) is ndarray and value.shape == view.shape and value.dtype == view.dtype
         ):
             view[...] = value
-        else:  # checked, and in words if it is wrong
+        else:  # checked, with a message if it is wrong
             whole = whole or command.broadcast(len(view))
             view[...] = getattr(whole, key)
 
 
 def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
-    """Return what a simulation has put around its controller, the outermost first."""
+    """Return the wrappers of a simulation's controller, outermost first."""
     found: list[SensorWrapper | EmergencyStopWrapper] = []
     while isinstance(acting, SensorWrapper | EmergencyStopWrapper):
         found.append(acting)
@@ -493,7 +496,7 @@ def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
 
 
 def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
-    """Return (the memory of the controller inside so many wrappers, the wrappers' with nothing in its place)."""
+    """Return (the memory of the controller inside so many wrappers, the wrappers' memory with it removed)."""
     if not depth:
         return memory, ()
     inner, rest = _split(memory["inner"], depth - 1)
@@ -501,12 +504,12 @@ def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
 
 
 def _join(memory: PyTree, depth: int, inner: PyTree) -> PyTree:
-    """Return the memory that ``_split`` took apart."""
+    """Return the memory recombined from ``_split``."""
     return {**memory, "inner": _join(memory["inner"], depth - 1, inner)} if depth else inner
 
 
 def _height_function(world: World) -> Callable[[ndarray], float]:
-    """Return the ground's distance as a quick function: of a plane it is one, of others of ours it is compiled."""
+    """Return the ground's distance as a fast function: a plane's directly, others of footfall compiled."""
     ground = world.ground
     if isinstance(ground, Plane) or digest_of(ground) is None:
         return lambda p: float(ground.distance(p))

@@ -1,9 +1,9 @@
-"""Why a run ends early: detectors that look at every batch of its ticks, each for one kind of end.
+"""Detectors that end a run early: each checks every batch of ticks for one reason.
 
-A robot has fallen, or never stood, by how it leans and how low its base is, compared with how high it stands. That
-height is the robot's own, not that of the start: one that is put down on its belly does not stand. It lies, too, when
-its base stays below half of that height, or when links other than feet carry it, for a second, unless the posture that
-its motors are to hold is as low as that.
+Whether a robot has fallen, or never stood, follows from its lean and from the height of its base relative to its
+standing height. That height is a property of the robot, not of the start: a robot that starts on its belly does not
+stand. It also counts as lying when its base stays below half of that height, or when links other than feet carry it,
+for a second, unless its commanded posture is as low as that.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -22,6 +21,7 @@ from footfall.sim.self_collision import Watcher
 from footfall.sim.start import over_hole
 from footfall.sim.tick import RunState, SimulationModel
 from footfall.sim.world import World
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     from footfall.sim.rollouts import TickBatch
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a run ended early."""
+    """The reason why a run ended early."""
 
     time: float
     kind: str  # fell, diverged, self_collision, error
@@ -38,29 +38,29 @@ class Stop:
 
 # -- falls -------------------------------------------------------------------------------------------------------------
 LEAN = np.radians(75.0)
-LOW = 0.3  # of the standing height: the base lies on the ground, or nearly
-HALF, PATIENCE = 0.5, 1.0  # of the standing height, below which a robot lies after so long [s]
-CARRIED = 0.1  # of the weight: on links other than feet for as long, and it lies
-_BENT = 0.72  # of its legs' length: how high a robot stands that has no pose for it
+LOW = 0.3  # fraction of the standing height: the base lies on the ground, or nearly
+HALF, PATIENCE = 0.5, 1.0  # fraction of the standing height below which a robot lies after a time [s]
+CARRIED = 0.1  # fraction of the weight: with this load on links other than feet, it lies after that time
+_BENT = 0.72  # fraction of its legs' length: standing height of a robot without a standing pose
 
 
 @dataclass(kw_only=True)
 class Falls:
-    """Looks at a run from its start."""
+    """The detection of a fall, from the start of a run."""
 
     robot: Robot
     ground: Ground
     stands: float  # height of the base when the robot stands [m]
-    lying: bool  # since the start
-    height: float  # of the base over the ground when last looked at [m]
-    weight: float  # of the robot [N]
-    other: list[int]  # spheres on links that have no foot
+    lying: bool  # lying since the start
+    height: float  # height of the base over the ground at the last check [m]
+    weight: float  # weight of the robot [N]
+    other: list[int]  # spheres on links other than feet
     low_for: float = 0.0  # how long the base has been below half of its height [s]
     carried_for: float = 0.0  # and how long links other than feet have carried the robot [s]
 
     @staticmethod
     def of(world: World, q: Float[ndarray, "nq"]) -> Falls:
-        """Begin to look at a robot; one without a stand and without legs is taken to stand as it starts."""
+        """Start to monitor a robot; one without a stand and without legs is assumed to stand at the start."""
         robot = world.robot
         height = float(world.ground.distance(q[:3]))
         stands = _standing_height(robot) or height
@@ -93,7 +93,7 @@ class Falls:
         return int(fallen[0]) if len(fallen) else None
 
     def lies(self, batch: TickBatch, kept: int) -> tuple[int, str] | None:
-        """Return the first row of a batch by which the robot has lain for ``PATIENCE``, and how, in words."""
+        """Return the first row of a batch by which the robot has lain for ``PATIENCE``, and a description."""
         q, forces = batch.states.q[:kept], batch.states.forces[:kept]
         if self.lying or not kept:
             return None
@@ -110,7 +110,7 @@ class Falls:
         return None
 
     def _is_meant(self, batch: TickBatch, row: int) -> bool:
-        """Return whether the posture that is commanded is itself below half of the standing height."""
+        """Return whether the commanded posture is itself below half of the standing height."""
         command, robot = batch.commands, self.robot
         if self.stands + min(batch.command.height, 0.0) < HALF * self.stands:
             return True
@@ -122,7 +122,7 @@ class Falls:
 
     @property
     def words(self) -> str:
-        """Describe a robot that has not got up."""
+        """Describe a robot that has not stood up."""
         return (
             f"the robot lies on the ground: its base is {max(self.height, 0.0):.3f} m over it, {self.stands:.3f} m when"
             " it stands"
@@ -130,7 +130,7 @@ class Falls:
 
 
 def _durations(holds: Bool[ndarray, "N"], spans: Float[ndarray, "N"], before: float) -> Float[ndarray, "N"]:
-    """Return for how long something has held at the end of every row [s]."""
+    """Return for how long a condition has held at the end of every row [s]."""
     total = before + np.cumsum(spans)
     return np.where(holds, total - np.maximum.accumulate(np.where(holds, 0.0, total)), 0.0)
 
@@ -157,7 +157,7 @@ class StopDetector(Protocol):
 
 @dataclass(frozen=True)
 class Divergence:
-    """A number that is no longer finite."""
+    """Detect numbers that are no longer finite."""
 
     model: SimulationModel
 
@@ -175,7 +175,7 @@ class Divergence:
 
 @dataclass(frozen=True)
 class Fall:
-    """A base that leans too far or lies on the ground, or a robot that has lain there for a while."""
+    """Detect a base that leans too far or lies on the ground, or a robot that has lain there for a while."""
 
     falls: Falls
 
@@ -194,7 +194,7 @@ class Fall:
 
 @dataclass(frozen=True)
 class Collision:
-    """Two links of the robot that meet."""
+    """Detect collisions between links of the robot."""
 
     watch: Watcher
 
@@ -204,7 +204,7 @@ class Collision:
         if row is None or row >= kept:
             return None
         when = float(batch.time[row])
-        message = f"the run stopped at {when:.3f} s: {self.watch.words(q[row])} met"
+        message = f"the run stopped at {when:.3f} s: {self.watch.words(q[row])} collided"
         return row + 1, Stop(when, "self_collision", message)
 
 

@@ -2,10 +2,10 @@
 
     integrate_step   one step of the physics (``sim.step``)
     physics          the steps of a tick, under one joint command
-    tick             the controller, and the physics under what it commands
+    tick             the controller, and the physics under its command
     rollout_tick     a tick as every rollout repeats it: from a state to the next, with selected rows
 
-All four are plain NumPy, and traced they are what ``sim.rollouts`` and ``sim.gpu`` compile. A controller that cannot be
+All four are plain NumPy; ``sim.rollouts`` and ``sim.gpu`` compile their traces. A controller that cannot be
 traced runs in Python between compiled ``physics``.
 """
 
@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -31,15 +30,16 @@ from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 
 @dataclass(frozen=True, eq=False)
 class SimulationModel:
-    """The constants of a tick: a world, a controller, and how to step."""
+    """The constants of a tick: a world, a controller, and the step settings."""
 
     world: World
-    controller: Controller | None  # None where physics alone is wanted
+    controller: Controller | None  # None for physics alone
     integrator: str
     dt: float  # [s]
     substeps: int  # steps per tick
@@ -51,7 +51,7 @@ class SimulationModel:
 
     @property
     def acting(self) -> Controller:
-        """The controller of a model that has one."""
+        """Return the controller of a model that has one."""
         if self.controller is None:
             raise InputError("this model has no controller: it contains only the physics")
         return self.controller
@@ -62,7 +62,7 @@ class SimulationModel:
 
     @property
     def physics(self) -> SimulationModel:
-        """Return the model without its controller: what ``physics`` needs, alike under every controller."""
+        """Return the model without its controller: the input of ``physics``, common to all controllers."""
         return replace(self, controller=None)
 
     def parameter(self, path: str) -> Scalar:
@@ -74,7 +74,7 @@ class SimulationModel:
         """Return an unchecked copy with the named parameters set; values may be traced."""
         model, of_world = self, {}
         for path, value in parameters.items():
-            self.parameter(path)  # says now if there is none
+            self.parameter(path)  # raises if there is none
             if path.startswith("controller."):
                 model = replace(model, controller=replaced(model.controller, path.partition(".")[2], value))
             else:
@@ -83,36 +83,36 @@ class SimulationModel:
 
     @cached_property
     def digest(self) -> str | None:
-        """With the robot's poses, which its own digest leaves out: controllers stand in them."""
+        """Return the digest with the robot's poses, which its own digest excludes: controllers use them."""
         own = digest_of(self)
         return None if own is None else digest_of((own, dict(self.world.robot.poses)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunState:
-    """The state between two ticks: the physical state, what acted in the last step, and both memories.
+    """The state between two ticks: the physical state, the forces of the last step, and both memories.
 
-    Motor torques, forces, work and impulses may be left out where nobody reads them (``reduced``): they are empty then.
-    Rows of many ticks have time as their first axis, many robots theirs.
+    Motor torques, forces, work and impulses may be omitted if they are not needed (``reduced``): they are then empty.
+    Rows of many ticks have a leading time axis, many robots a leading robot axis.
     """
 
-    tick: float  # how many have passed; time is a multiple of it, so that it does not drift
-    tick_rest: float = 0.0  # what ``tick`` lacks of the count: float32 holds whole numbers up to 2^24, 4.7 h at 1 kHz
+    tick: float  # number of ticks so far; time is a multiple of it, so that it does not drift
+    tick_rest: float = 0.0  # remainder of the count: float32 represents integers up to 2^24, 4.7 h at 1 kHz
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     motor: Float[ndarray, "nj"]  # torque of the motors [N m]
     forces: Float[ndarray, "ns 3"]  # on the spheres, world axes [N]
     work: Float[ndarray, "5"]  # since the start [J], as in ``step.Done``
-    # of the ground on the feet since the start, world axes [N s]; where ticks do not fill the window of
-    # ``recording.force_mean`` also ``rest_of_window`` before the end of the tick
+    # of the ground on the feet since the start, world axes [N s]; if ticks do not divide the window of
+    # ``recording.force_mean``, also ``rest_of_window`` before the end of the tick
     impulse: Float[ndarray, "m nf 3"]
     contact: dict[str, ndarray] = field(default_factory=dict)  # memory of the contact model
-    memory: PyTree = ()  # of the controller
-    objects: PyTree = ()  # of free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
+    memory: PyTree = ()  # memory of the controller
+    objects: PyTree = ()  # free bodies, rows of thirteen: position, quaternion, (ω, v) in their own axes
 
     @property
     def count(self) -> Float[ndarray, "*n"]:
-        """How many ticks have passed, in float64."""
+        """Return the number of ticks so far, in float64."""
         return np.asarray(self.tick, np.float64) + self.tick_rest
 
 
@@ -125,7 +125,7 @@ class Inputs:
 
 
 def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunState, JointCommand]:
-    """Return (the whole state after a tick, the controller's command); what a state leaves out counts as zero."""
+    """Return (the whole state after a tick, the controller's command); omitted parts of a state count as zero."""
     robot = model.world.robot
     state = _whole(model.world, state)
     sensed = Sensed(q=state.q, v=state.v, forces=state.forces[: robot.nf], gravity=model.world.gravity)
@@ -136,7 +136,9 @@ def tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tuple[RunSt
 
 
 def _nan_unless_finite(command: JointCommand) -> JointCommand:
-    """Return NaN for a command with anything in it that is not finite: a motor's limit would hide it, and not stop."""
+    """Return NaN for a command that is not finite anywhere: a motor's limit would hide it instead of stopping the
+    run.
+    """
     total = sum(np.sum(getattr(command, f.name)) for f in fields(JointCommand))
     return replace(command, position=np.where(np.isfinite(total), command.position, np.nan))
 
@@ -185,7 +187,7 @@ def physics(
 
 
 def add_impulse(model: SimulationModel, impulse: ndarray, done: Float[ndarray, "nf 3"], k: Scalar) -> ndarray:
-    """Return the impulses after the k-th step of a tick, which has added ``done`` to them."""
+    """Return the impulses after the k-th step of a tick, whose results are ``done``."""
     if not len(impulse):
         return impulse
     if len(impulse) == 1:
@@ -195,10 +197,10 @@ def add_impulse(model: SimulationModel, impulse: ndarray, done: Float[ndarray, "
 
 
 def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: Sequence[str] = ()) -> PyTree:
-    """Return the state after a tick, which leaves out what the state before it leaves out; with ``rows``, also these.
+    """Return the state after a tick, with the parts present in the state before it; with ``rows``, also these.
 
     Args:
-        rows: what a rollout keeps of a tick beside the state that is handed on: "command" and fields of ``RunState``.
+        rows: Quantities that a rollout keeps from a tick besides the next state: "command" and fields of ``RunState``.
 
     Returns:
         The next state, or with rows (the next state, a dictionary of the rows by name).
@@ -226,11 +228,11 @@ def counted_tick(model: SimulationModel, state: RunState, inputs: Inputs) -> tup
 
 
 # -- states ------------------------------------------------------------------------------------------------------------
-_OPTIONAL = ("motor", "forces", "work", "impulse")  # what a state may leave out
+_OPTIONAL = ("motor", "forces", "work", "impulse")  # parts that a state may omit
 
 
 def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memory: PyTree = ()) -> RunState:
-    """Return the first state of a run: nothing has acted yet. Impulses are not counted unless it is given some."""
+    """Return the initial state of a run, without forces. Impulses are recorded only if given."""
     return RunState(
         tick=0.0,
         q=np.array(q, dtype=float),
@@ -246,9 +248,9 @@ def at_rest(world: World, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], memo
 
 
 def states_at_rest(model: SimulationModel, first: RunState, n: int, dtype: DTypeLike = np.float64) -> list[ndarray]:
-    """Return the arrays of the first states of n robots, each with an axis for the robots.
+    """Return the arrays of the initial states of n robots, each with a robot axis.
 
-    Robots begin alike, but for what their controller's memory has of their own.
+    Robots start equal, except for individual parts of their controller's memory.
     """
     own = replace(first, memory=model.acting.memory_of_robots(first.memory, np.arange(n)))
     found = []
@@ -256,8 +258,8 @@ def states_at_rest(model: SimulationModel, first: RunState, n: int, dtype: DType
         shape = (n, *np.shape(of_one))
         if np.shape(of_all) not in (shape, shape[1:]):
             raise InputError(
-                f"controller {model.acting.name}: memory_of_robots gave an array of shape {np.shape(of_all)}, and must"
-                f" give {shape[1:]}, or {shape} where robots differ"
+                f"controller {model.acting.name}: memory_of_robots returned an array of shape {np.shape(of_all)}, but"
+                f" must return {shape[1:]}, or {shape} where robots differ"
             )
         found.append(np.broadcast_to(np.asarray(of_all, dtype), shape))
     return found
@@ -269,18 +271,18 @@ def no_impulse(robot: Robot, period: float) -> Float[ndarray, "m nf 3"]:
 
 
 def reduced(state: RunState, *kept: str) -> RunState:
-    """Return a state without motor torques, forces, work and impulses, but for those that are named."""
+    """Return a state without motor torques, forces, work and impulses, except for named ones."""
     return replace(state, **{name: getattr(state, name)[:0] for name in _OPTIONAL if name not in kept})
 
 
 def _whole(world: World, state: RunState) -> RunState:
-    """Return a state with zeros in place of what it leaves out; impulses are left out."""
+    """Return a state with zeros for omitted parts, except impulses."""
     sizes = {"motor": world.robot.nj, "forces": (len(world.contacts), 3), "work": 5}
     left_out = {name: np.zeros(size) for name, size in sizes.items() if not len(getattr(state, name))}
     return replace(state, **left_out) if left_out else state
 
 
 def repeated(arrays: PyTree, n: int, dtype: DTypeLike = np.float64) -> PyTree:
-    """Return a pytree of one robot as one of n: every array with a robot axis first."""
+    """Return a pytree of one robot repeated for n robots, with a leading robot axis."""
     leaves, rebuild = tree.flatten(arrays)
     return rebuild([np.tile(np.asarray(x, dtype), (n, *(1,) * np.ndim(x))) for x in leaves])

@@ -1,4 +1,4 @@
-"""Everything that does not change during a run: robot, ground, contact model, joint effects, gravity."""
+"""The constants of a run: robot, ground, contact model, joint effects, gravity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
@@ -26,8 +25,9 @@ from footfall.sim.objects import ContactPair, touches_of
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
-_PARTS = ("ground", "contact", "joints")  # whose numbers have names, besides the robot's
+_PARTS = ("ground", "contact", "joints")  # parts whose numbers have names, besides the robot's
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,11 +43,11 @@ class World:
     joints: JointModel = field(default_factory=JointModel)
     gravity: tuple[float, float, float] = GRAVITY
     spheres: tuple[Sphere, ...] = ()
-    # points that are pushed besides the base's origin; their radius counts for nothing
+    # pushed points besides the base's origin; their radius has no effect
     pushed: tuple[Sphere, ...] = ()
     pairs: tuple[Pair, ...] = ()
     objects: tuple[FreeBody, ...] = ()  # free bodies beside the robot
-    solids: tuple[Solid, ...] = ()  # of the robot, which these touch
+    solids: tuple[Solid, ...] = ()  # solids of the robot that these touch
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ground", as_ground(self.ground))
@@ -57,17 +57,17 @@ class World:
 
     @property
     def contacts(self) -> tuple[PyTree, ...]:
-        """Return all contacts, in the order of the contact model's forces: spheres, pairs, touches of free bodies."""
+        """Return all contacts, in the order of the contact model's forces: spheres, pairs, contacts of free bodies."""
         return (*self.spheres, *self.pairs, *self.touches)
 
     @cached_property
     def touches(self) -> tuple[ContactPair, ...]:
-        """Return what free bodies may meet."""
+        """Return the possible contacts of free bodies."""
         return touches_of(self.objects, self.spheres, self.solids, self.ground, self.robot.name) if self.objects else ()
 
     @cached_property
     def free_limbs(self) -> tuple[int, ...]:
-        """Bodies of limbs that nothing touches: a step folds them into the base."""
+        """Return bodies of limbs without contact: a step folds them into the base."""
         if self.objects:
             return ()
         pairs = (capsule.body for pair in self.pairs for capsule in (pair.one, pair.other))
@@ -108,12 +108,12 @@ class World:
         """Return an unchecked copy with the named parameters set; values may be traced."""
         world, of_robot = self, {}
         for path, value in parameters.items():
-            self.parameter(path)  # says now if there is none
+            self.parameter(path)  # raises if there is none
             if path.partition(".")[0] in _PARTS:
                 world = replaced(world, path, value)
             else:
                 of_robot[path] = value
-        if of_robot:  # a foot may have moved; spheres beyond the feet keep their place
+        if of_robot:  # a foot may have moved; spheres other than feet keep their position
             robot = self.robot.with_parameters(of_robot)
             extra = self.spheres[len(self.robot.feet) :]
             world = replaced(replaced(world, "robot", robot), "spheres", (*spheres_of(robot), *extra))
@@ -121,7 +121,7 @@ class World:
 
     @cached_property
     def digest(self) -> str | None:
-        """None if a part is a user-defined class, which only its code describes."""
+        """Return the digest; None if a part is user-defined, since only its code describes it."""
         return digest_of(self)
 
 

@@ -1,4 +1,4 @@
-"""Vectors, rotations, poses, twists, wrenches and inertias: the alphabet of every algorithm."""
+"""Vectors, rotations, poses, twists, wrenches and inertias: the basis of every algorithm."""
 
 from footfall.spatial import quaternion, rotation, screw
 from footfall.spatial.inertia import Inertia

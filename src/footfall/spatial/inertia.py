@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew, symmetric
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,18 @@ class Inertia:
 
     @staticmethod
     def about_com(mass: float, com: Float[ndarray, "3"], tensor: Float[ndarray, "3 3"]) -> Inertia:
-        """From the centre of mass and the inertia tensor about it (parallel axes)."""
+        """Create it from the centre of mass and the inertia tensor about it (parallel axes)."""
         return Inertia(mass, mass * com, 0.5 * np.trace(tensor) * np.eye(3) - tensor + mass * np.outer(com, com))
 
     @property
     def I(self) -> Float[ndarray, "3 3"]:  # noqa: E743 the letter of the papers
-        """The inertia tensor about the origin [kg m²]."""
+        """Return the inertia tensor about the origin [kg m²]."""
         J = self.J
         x, y, z = J[0, 0], J[1, 1], J[2, 2]
         return np.array([[y + z, -J[0, 1], -J[0, 2]], [-J[1, 0], z + x, -J[1, 2]], [-J[2, 0], -J[2, 1], x + y]])
 
     def __add__(self, other: Inertia) -> Inertia:
-        """Two bodies rigidly joined, both given in the same frame."""
+        """Combine two rigidly joined bodies, both given in the same frame."""
         return Inertia(self.m + other.m, self.h + other.h, self.J + other.J)
 
     def to_parent(self, X_AB: Transform) -> Inertia:
@@ -53,7 +53,7 @@ class Inertia:
         h = R @ self.h
         moved = np.outer(p, h) + np.outer(h, p) + self.m * np.outer(p, p)
         J = symmetric(R @ self.J @ R.T)
-        J[2, 2] = np.trace(self.J) - J[0, 0] - J[1, 1]  # a rotation keeps the trace: fewer operations
+        J[2, 2] = np.trace(self.J) - J[0, 0] - J[1, 1]  # a rotation preserves the trace: fewer operations
         return Inertia(self.m, h + self.m * p, J + symmetric(moved))
 
     def times(self, twist: Float[ndarray, "6"]) -> Float[ndarray, "6"]:
@@ -62,5 +62,5 @@ class Inertia:
         return np.concatenate([self.I @ omega + cross(self.h, v), self.m * v + cross(omega, self.h)])
 
     def matrix(self) -> Float[ndarray, "6 6"]:
-        """Return the full 6x6 matrix: eq. (21) for a frame anywhere."""
+        """Return the full 6x6 matrix: eq. (21) for any frame."""
         return np.block([[self.I, skew(self.h)], [-skew(self.h), self.m * np.eye(3)]])

@@ -1,14 +1,14 @@
 """Twist and wrench cross products, eqs. (A2)-(A3) of de Paula et al. 2024.
 
-Erratum of words in (A3): what fills the printed matrix is called a couple and a force; the operator is that of the
-*twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as (20) has it.
+Erratum in the text of (A3): the entries of the printed matrix are called a couple and a force; the operator is that of
+the *twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as in (20).
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 def cross_motion(V: Float[ndarray, "6"], W: Float[ndarray, "6"]) -> Float[ndarray, "6"]:

@@ -1,10 +1,10 @@
-"""Unit quaternions (w, x, y, z), Hamilton's convention: quat_AB turns components in B into components in A."""
+"""Unit quaternions (w, x, y, z), Hamilton's convention: quat_AB maps components in B to components in A."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross
+from nptrace.array_types import Float
 
 
 def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
@@ -21,7 +21,9 @@ def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:
 
 
 def from_rotation(R: Float[ndarray, "3 3"]) -> Float[ndarray, "4"]:
-    """The quaternion with w >= 0 of a numeric rotation matrix (Shepperd: the largest component is found first)."""
+    """Return the quaternion with w >= 0 of a numeric rotation matrix (Shepperd: the largest component is computed
+    first).
+    """
     R = np.asarray(R, dtype=float)
     squares = np.array([1 + R[0, 0] + R[1, 1] + R[2, 2], 1 + R[0, 0] - R[1, 1] - R[2, 2],
                         1 - R[0, 0] + R[1, 1] - R[2, 2], 1 - R[0, 0] - R[1, 1] + R[2, 2]])  # fmt: skip
@@ -34,7 +36,7 @@ def from_rotation(R: Float[ndarray, "3 3"]) -> Float[ndarray, "4"]:
 
 
 def from_zyx(angles: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """Return the quaternion of (yaw, pitch, roll), of either sign: symbols too."""
+    """Return the quaternion of (yaw, pitch, roll), of either sign; also for symbols."""
     c, s = np.cos(0.5 * angles), np.sin(0.5 * angles)
     return np.stack([
         c[0] * c[1] * c[2] + s[0] * s[1] * s[2], c[0] * c[1] * s[2] - s[0] * s[1] * c[2],
@@ -53,12 +55,12 @@ def conjugate(quat: Float[ndarray, "4"]) -> Float[ndarray, "4"]:
 
 
 def rate(quat_WB: Float[ndarray, "4"], omega_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """Return d quat_WB / dt of a body that turns at omega_B (its own axes)."""
+    """Return d quat_WB / dt of a body that rotates at omega_B (its own axes)."""
     return 0.5 * multiply(quat_WB, np.concatenate([np.zeros(1), omega_B]))
 
 
 def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """Return quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any turn.
+    """Return quat_WB followed by the rotation vector turn_B [rad] in body axes, normalised: exact for any rotation.
 
     sin(x)/x and cos(x) are series in x² below 0.1 rad, exact to rounding there, so that nothing divides by zero.
     """
@@ -75,7 +77,8 @@ def rotated(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[
 
 
 def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"]) -> Float[ndarray, "4"]:
-    """Return the same for the turn of one step: no cases and no sine, to rounding up to 1 rad and to 3e-9 up to 3 rad.
+    """Return ``rotated`` for a small rotation: no branches and no sine, exact to rounding up to 1 rad and to 3e-9 up to
+    3 rad.
 
     Only the ratio of sine and cosine matters: Lambert's continued fraction of the tangent, seven terms of it.
     """
@@ -90,7 +93,7 @@ def rotated_in_a_step(quat_WB: Float[ndarray, "4"], turn_B: Float[ndarray, "3"])
 def rotation_vector(quat: Float[ndarray, "4"]) -> Float[ndarray, "3"]:
     """Return the rotation vector [rad] of a unit quaternion, at most π long."""
     quat = np.where(quat[0] < 0, -quat, quat)
-    sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding where it is not small
+    sine = np.sqrt(quat[1:] @ quat[1:] + 1e-30)  # never zero, and far below rounding unless it is small
     return 2 * np.arctan2(sine, quat[0]) / sine * quat[1:]
 
 

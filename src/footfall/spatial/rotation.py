@@ -1,18 +1,18 @@
-"""Rotation matrices: about an axis, from Euler angles in the two orders of the papers, and the rate maps of those.
+"""Rotation matrices: about an axis, from Euler angles in the papers' two orders, and their rate maps.
 
-R_AB takes components in B to components in A. Euler angles are body-fixed (intrinsic): ``zyx`` is (yaw ψ, pitch θ, roll
+R_AB maps components in B to components in A. Euler angles are body-fixed (intrinsic): ``zyx`` is (yaw ψ, pitch θ, roll
 φ) with R = Rz Ry Rx (de Paula et al. 2024, eq. 41); ``xyz`` is (φ, θ, ψ) with R = Rx Ry Rz (Adak et al. 2021).
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import skew
+from nptrace.array_types import Float
 
 EULER_ORDERS = ("zyx", "xyz")
 _SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding
-_DIGITS = 1e-10  # what a right angle leaves of a zero if a file writes it with eleven digits: 1.57079632679
+_DIGITS = 1e-10  # remainder of a right angle's zero in a file with eleven digits: 1.57079632679
 
 
 def about_x(angle: float) -> Float[ndarray, "3 3"]:
@@ -34,12 +34,14 @@ _ABOUT = (about_x, about_y, about_z)
 
 
 def coordinate_axis(axis: Float[ndarray, "3"] | tuple[float, ...]) -> int | None:
-    """Return which coordinate axis a constant unit axis is along, in either sense."""
+    """Return which coordinate axis a constant unit axis is along, in either direction."""
     return next((k for k in range(3) if abs(abs(axis[k]) - 1.0) < _SNAP), None)
 
 
 def about_axis(axis: Float[ndarray, "3"] | tuple[float, ...], angle: float) -> Float[ndarray, "3 3"]:
-    """Rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (Rodrigues otherwise)."""
+    """Return the rotation about a constant unit axis; a coordinate axis of either sign keeps its zeros (otherwise
+    Rodrigues).
+    """
     k = coordinate_axis(axis)
     if k is not None:
         return _ABOUT[k](angle if axis[k] > 0 else -angle)
@@ -54,7 +56,7 @@ def from_euler(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray
 
 
 def to_euler(R_WB: Float[ndarray, "3 3"], order: str = "zyx") -> Float[ndarray, "3"]:
-    """Euler angles in the order of the rotations; the middle one lies in [-π/2, π/2]."""
+    """Return Euler angles in the order of the rotations; the middle one lies in [-π/2, π/2]."""
     if order == "zyx":
         yaw = np.arctan2(R_WB[1, 0], R_WB[0, 0])
         roll = np.arctan2(R_WB[2, 1], R_WB[2, 2])
@@ -67,7 +69,9 @@ def to_euler(R_WB: Float[ndarray, "3 3"], order: str = "zyx") -> Float[ndarray, 
 
 
 def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """G with ω_W = G dξ/dt: eq. (41) of de Paula 2024 for zyx. Erratum: called ω_0 there, it is in *world* axes."""
+    """Return G with ω_W = G dξ/dt: eq. (41) of de Paula 2024 for zyx. Erratum: called ω_0 there, it is in *world*
+    axes.
+    """
     first, second, third = (np.eye(3)[:, "xyz".index(letter)] for letter in order)
     R_1 = _ABOUT["xyz".index(order[0])](angles[0])
     R_2 = _ABOUT["xyz".index(order[1])](angles[1])
@@ -80,7 +84,9 @@ def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Floa
 
 
 def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
-    """R with entries within rounding of -1, 0 and 1 made exact, so that structural zeros stay zeros in a trace."""
+    """Return R with entries within rounding of -1, 0 and 1 made exact, so that structural zeros stay zeros in a
+    trace.
+    """
     whole = np.round(R)
     return np.where(np.abs(R - whole) < _SNAP, whole, R)
 
@@ -88,7 +94,8 @@ def snapped(R: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
 def right_angled(R: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
     """Return R with its right angles made exact: rounding errors of a file's digits become zeros.
 
-    Only if the rest is a rotation without them, to rounding: otherwise they are no right angles, and R stays.
+    This is done only if the result is a rotation to rounding: otherwise the angles are not right angles, and R is
+    unchanged.
     """
     if type(R) is not ndarray or R.dtype == object:  # traced
         return R

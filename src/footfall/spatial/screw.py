@@ -1,23 +1,25 @@
 """Screws: exponential, logarithm, adjoint, motion and constraint screws of joints; eqs. (7)-(13) of Yan et al. 2021.
 
 A motion screw is a twist (ω, v at the frame's origin), a constraint screw a wrench (n about the origin, f). The two are
-reciprocal when a constraint does no work in a motion: W · S = 0. The paper writes both halves the other way round.
+reciprocal when a constraint does no work in a motion: W · S = 0. The paper writes both halves in the opposite order.
 
-Erratum of eq. (13): its first half prints J = T_f M_cmo; constraint screws are carried as all wrenches, J = T_f J_cmo.
+Erratum of eq. (13): its first half prints J = T_f M_cmo; constraint screws transform like all wrenches, J = T_f J_cmo.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.quaternion import from_rotation, rotation_vector
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 # -- moving along screws -----------------------------------------------------------------------------------------------
 def screw_motion(screw: Float[ndarray, "6"], amount: float) -> Transform:
-    """exp(S θ), the factor P of eq. (10), for a *constant* screw: unit rotation and any pitch, or pure translation."""
+    """Return exp(S θ), the factor P of eq. (10), for a *constant* screw: unit rotation and any pitch, or pure
+    translation.
+    """
     axis, v = screw[:3], screw[3:]
     if not axis.any():
         return Transform(np.eye(3), v * amount)
@@ -34,7 +36,7 @@ def exponential(twist: Float[ndarray, "6"]) -> Transform:
 
 
 def logarithm(X: Transform) -> Float[ndarray, "6"]:
-    """Return the twist whose exponential is X, turning by at most π."""
+    """Return the twist whose exponential is X, rotating by at most π."""
     omega = rotation_vector(from_rotation(X.R))
     angle = float(np.sqrt(omega @ omega))
     if angle == 0.0:
@@ -45,12 +47,12 @@ def logarithm(X: Transform) -> Float[ndarray, "6"]:
 
 
 def adjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
-    """Return T_v: takes a twist given in B to the same motion given in A."""
+    """Return T_v: maps a twist given in B to the same motion given in A."""
     return np.block([[X_AB.R, np.zeros((3, 3))], [skew(X_AB.p) @ X_AB.R, X_AB.R]])
 
 
 def coadjoint(X_AB: Transform) -> Float[ndarray, "6 6"]:
-    """Return T_f: takes a wrench given in B to the same wrench given in A; the inverse transpose of T_v."""
+    """Return T_f: maps a wrench given in B to the same wrench given in A; the inverse transpose of T_v."""
     return np.block([[X_AB.R, skew(X_AB.p) @ X_AB.R], [np.zeros((3, 3)), X_AB.R]])
 
 
@@ -61,14 +63,17 @@ def motion_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
 
 
 def drive_screw(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6"]:
-    """The wrench of a unit torque or force of the motor, M_cmo of eq. (12): a couple, or a force, along the axis."""
+    """Return the wrench of a unit torque or force of the motor, M_cmo of eq. (12): a couple, or a force, along the
+    axis.
+    """
     return np.concatenate([axis, np.zeros(3)] if kind == "revolute" else [np.zeros(3), axis])
 
 
 def constraint_screws(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6 5"]:
-    """J_cmo of eq. (12): five wrenches that a joint can pass on and that do no work in its motion.
+    """Return J_cmo of eq. (12): five wrenches that a joint transmits and that do no work in its motion.
 
-    A hinge passes every force and the couples across its axis, a slider every couple and the forces across its axis.
+    A revolute joint transmits every force and the couples across its axis, a prismatic joint every couple and the
+    forces across its axis.
     """
     whole, across = np.eye(3), normals(axis)
     none = np.zeros((3, 3)), np.zeros((3, 2))
@@ -78,7 +83,7 @@ def constraint_screws(kind: str, axis: Float[ndarray, "3"]) -> Float[ndarray, "6
 
 
 def spherical_screws(point: Float[ndarray, "3"]) -> Float[ndarray, "6 3"]:
-    """s_i of the standing foot: forces along x, y and z through a point, which let the foot turn about it."""
+    """Return s_i of the stance foot: forces along x, y and z through a point about which the foot can rotate."""
     return np.concatenate([skew(point), np.eye(3)])
 
 
@@ -88,7 +93,7 @@ def reciprocal(wrenches: Float[ndarray, "6 m"], twists: Float[ndarray, "6 n"]) -
 
 
 def normals(axis: Float[ndarray, "3"]) -> Float[ndarray, "3 2"]:
-    """Return two unit vectors across a constant unit axis and across each other."""
+    """Return two unit vectors perpendicular to a constant unit axis and to each other."""
     least = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = cross(axis, least)
     first = first / np.sqrt(first @ first)

@@ -1,7 +1,7 @@
-"""Poses (R, p) and what they do to twists and wrenches: eqs. (4)-(8) of de Paula et al. 2024.
+"""Poses (R, p) and their action on twists and wrenches: eqs. (4)-(8) of de Paula et al. 2024.
 
-A pose ``X_AB`` holds R_AB and p_AB: a point is p_A = R_AB p_B + p_AB. The paper's motion transform X_A^B, which takes a
-twist from A to B, is ``X_AB.to_child``; its transpose, which takes a wrench from B to A, is ``X_AB.wrench_to_parent``.
+A pose ``X_AB`` holds R_AB and p_AB: a point is p_A = R_AB p_B + p_AB. The paper's motion transform X_A^B, which maps a
+twist from A to B, is ``X_AB.to_child``; its transpose, which maps a wrench from B to A, is ``X_AB.wrench_to_parent``.
 Twists are (ω, v), wrenches (n, f): angular part first. A dense 6x6 product costs three times as many operations.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Transform:
         return Transform(np.eye(3), np.zeros(3))
 
     def __matmul__(self, other: Transform) -> Transform:
-        """X_AB @ X_BC = X_AC."""
+        """Return X_AB @ X_BC = X_AC."""
         return Transform(self.R @ other.R, self.p + self.R @ other.p)
 
     def inverse(self) -> Transform:

@@ -1,8 +1,9 @@
 """Three-vectors: cross product and its matrix, eq. (A1) of de Paula et al. 2024."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 
 def cross(a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
@@ -35,7 +36,7 @@ def skew(a: Float[ndarray, "3"] | tuple[float, ...]) -> Float[ndarray, "3 3"]:
 def symmetric(A: Float[ndarray, "3 3"]) -> Float[ndarray, "3 3"]:
     """Return a matrix with its upper triangle mirrored.
 
-    Of a product that is known to be symmetric, half is then never computed in a trace.
+    For a product known to be symmetric, a trace then never computes the other half.
 
     Args:
         A: Matrix whose lower triangle is not read.

@@ -3,8 +3,8 @@
     outcome = ff.sweep.run("study.toml")
     outcome.load()["mean_speed"].sel(trunk_mass=4.0)
 
-``study`` is the file, ``parameters`` what may vary, ``item`` one point of it, ``journal`` what is kept as it goes,
-``local`` and ``cluster`` where it runs, ``table`` and ``plot`` what comes of it.
+``study`` reads the file, ``parameters`` defines what may vary, ``item`` evaluates one point, ``journal`` stores
+finished items, ``local`` and ``cluster`` run them, ``table`` and ``plot`` write the results.
 """
 
 from footfall.sweep.run import StudyResult, run

@@ -1,4 +1,4 @@
-"""The variations of a study: grids, a dimension each, and samples drawn together along one dimension."""
+"""The variations of a study: grids with one dimension each, and samples drawn together along one dimension."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, whole_number
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 SPAN = ("from", "to", "count", "spacing")
 SPACINGS = ("linear", "log")
 METHODS = ("latin_hypercube", "sobol", "random")
-MOST_VALUES = 1_000_000  # of one parameter: a larger number is a mistake, and fills the memory
-_EDGE = 1e-12  # the normal distribution reaches to infinity
+MOST_VALUES = 1_000_000  # values of one parameter: a larger number is a mistake, and fills the memory
+_EDGE = 1e-12  # bound on probabilities, since the normal distribution is unbounded
 
 
 # -- values ------------------------------------------------------------------------------------------------------------
 def plain_value(value: Given, where: str) -> Given:
-    """A number, a text, a truth value, or a list of numbers; everything finite."""
+    """Return a finite number, a string, a Boolean, or a list of finite numbers."""
     if isinstance(value, bool | str):
         return value
     if isinstance(value, int | float):
@@ -39,7 +39,7 @@ def plain_value(value: Given, where: str) -> Given:
 def flattened(
     table: Mapping[str, Given], is_leaf: Callable[[Mapping[str, Given]], bool] | None = None, prefix: str = ""
 ) -> dict[str, Given]:
-    """``trunk.mass = 4`` and ``"trunk.mass" = 4`` mean the same: tables within tables become dotted names."""
+    """Return nested tables with dotted names: ``trunk.mass = 4`` and ``"trunk.mass" = 4`` are equivalent."""
     flat: dict[str, Given] = {}
     for key, value in table.items():
         name = f"{prefix}{key}"
@@ -60,7 +60,7 @@ class SweepAxis:
 
 
 def axis(name: str, given: Given, where: str) -> SweepAxis:
-    """An axis from a list of values or from ``{ from = 0.2, to = 0.6, count = 5 }``."""
+    """Return an axis from a list of values or from ``{ from = 0.2, to = 0.6, count = 5 }``."""
     here = f"{name} in {where}"
     if isinstance(given, Mapping):
         return SweepAxis(name, tuple(_span(given, here)))
@@ -105,13 +105,13 @@ def _span(given: Mapping[str, Given], here: str) -> list[float]:
 # -- samples -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Distribution:
-    """How one parameter is drawn: the kind, and its numbers or choices."""
+    """The distribution of one parameter: its kind, and its numbers or choices."""
 
     kind: str
     given: tuple[Given, ...]
 
     def at(self, u: Float[ndarray, "n"]) -> list[Given]:
-        """Values at the given parts of all: the inverse of the cumulative distribution."""
+        """Return the quantiles at given probabilities: the inverse of the cumulative distribution."""
         a = self.given[0]
         b = self.given[1] if len(self.given) > 1 else a
         if self.kind == "uniform":
@@ -131,8 +131,9 @@ DISTRIBUTIONS = ("uniform", "log_uniform", "normal", "integer", "choice")
 
 
 def distribution(name: str, given: Given, where: str) -> Distribution:
-    """``{ uniform = [low, high] }``, ``{ log_uniform = [low, high] }``, ``{ normal = [mean, deviation] }``,
-    ``{ integer = [low, high] }`` or ``{ choice = [..] }``."""
+    """Parse ``{ uniform = [low, high] }``, ``{ log_uniform = [low, high] }``, ``{ normal = [mean, deviation] }``,
+    ``{ integer = [low, high] }`` or ``{ choice = [..] }``.
+    """
     here = f"{name} in {where}"
     if not isinstance(given, Mapping) or len(given) != 1:
         raise InputError(
@@ -166,7 +167,7 @@ class RandomSamples:
     of: Mapping[str, Distribution]
 
     def drawn(self, seed: int) -> list[dict[str, Given]]:
-        """The samples of a seed: the same ones every time."""
+        """Return the samples of a seed, reproducibly."""
         names = list(self.of)
         u = _unit_cube(self.method, len(names), self.count, seed)
         columns = [self.of[name].at(u[:, k]) for k, name in enumerate(names)]
@@ -174,7 +175,7 @@ class RandomSamples:
 
 
 def samples(given: Mapping[str, Given], where: str) -> RandomSamples:
-    """The table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
+    """Parse the table ``[samples]``: ``count``, ``method``, and a distribution for each parameter."""
     if "count" not in given:
         raise InputError(f"{where} needs count, how many samples to draw")
     count = whole_number(given["count"], f"count in {where}", 1, MOST_VALUES)
@@ -202,11 +203,11 @@ def _unit_cube(method: str, dimensions: int, count: int, seed: int) -> Float[nda
 
     if method == "latin_hypercube":
         return qmc.LatinHypercube(dimensions, seed=random).random(count)
-    with warnings.catch_warnings():  # a count that is no power of two is less even, and no error
+    with warnings.catch_warnings():  # a count that is not a power of two is less uniform, but not an error
         warnings.simplefilter("ignore", UserWarning)
         return qmc.Sobol(dimensions, seed=random).random(count)
 
 
 def names_of(axes: Sequence[SweepAxis], drawn: RandomSamples | None) -> list[str]:
-    """Every parameter that varies."""
+    """Return every parameter that varies."""
     return [*(a.name for a in axes), *(drawn.of if drawn else ())]

@@ -1,7 +1,7 @@
 """Items on a Dask cluster, by the address of its scheduler: ``tcp://host:8786``.
 
-A worker that dies gives its items back to the scheduler, which hands each on up to three times. Only so many items are
-with the scheduler at once as its workers can chew on, so that a study of any size burdens it little.
+When a worker dies, the scheduler reassigns its items, each up to three times. The number of items submitted at once is
+limited by the workers' capacity, so that a study of any size is a small load for the scheduler.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from nptrace._types import Json
 if TYPE_CHECKING:
     from distributed import Future
 
-PATIENCE = 20.0  # [s] until a cluster that does not answer, or has no workers, is given up
-_AHEAD = 4  # items with the scheduler for each thread of its workers
-_LOOK = 2.0  # [s] between looks at a cluster that is busy
+PATIENCE = 20.0  # [s] after which a cluster without a response or without workers is given up
+_AHEAD = 4  # submitted items per thread of the workers
+_LOOK = 2.0  # [s] between checks of a busy cluster
 
 
 class Cluster:
-    """The connection to a scheduler with at least one worker; refused with one sentence otherwise."""
+    """A connection to a scheduler with at least one worker; raises in one sentence otherwise."""
 
     def __init__(self, address: str, patience: float = PATIENCE) -> None:
         try:
@@ -40,7 +40,7 @@ class Cluster:
         self.address, self.patience = address, patience
         _quiet()
         try:
-            with ThreadPoolExecutor(1) as apart:  # whoever calls may have an event loop of its own
+            with ThreadPoolExecutor(1) as apart:  # the caller may have an event loop
                 apart.submit(asyncio.run, _greeted(address, patience)).result()
             self.client = Client(address, timeout=patience, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
@@ -56,7 +56,7 @@ class Cluster:
             ) from None
 
     def threads(self) -> int:
-        """Threads of all workers together; 0 if there are none, or the scheduler does not answer."""
+        """Return the number of threads of all workers; 0 if there are none, or the scheduler does not respond."""
         try:
             scheduler = self.client.scheduler
             if scheduler is None:
@@ -66,7 +66,7 @@ class Cluster:
             return 0
 
     def run(self, items: Sequence[Item], study: Study) -> Iterator[Answer]:
-        """Answers as they come, in any order."""
+        """Yield results as they arrive, in any order."""
         function, folder, numbers = study.function, str(study.folder), study.numbers()
         waiting = deque(items)
         inside: dict[str, tuple[Item, Future[Json]]] = {}
@@ -76,7 +76,7 @@ class Cluster:
         while waiting or inside:
             while waiting and len(inside) < most:
                 item = waiting.popleft()
-                # the same name for the same item: one that a sweep left behind is not run beside its successor
+                # equal items have equal names: one left behind by a sweep is not run twice
                 key = f"footfall-{item.digest}-{losses[item.digest]}"
                 task = (function, folder, dict(item.parameters), numbers)
                 future = self.client.submit(evaluate, *task, key=key, pure=False)
@@ -91,7 +91,7 @@ class Cluster:
                 continue
             answer = self._answer(future)
             future.release()
-            if answer is None:  # its worker died between finishing it and handing the answer on
+            if answer is None:  # its worker died after finishing it, before passing on the result
                 self._check_alive(0.0)
                 losses[item.digest] += 1
                 if losses[item.digest] < TRIES:
@@ -126,7 +126,7 @@ class Cluster:
 
 
 async def _greeted(address: str, patience: float) -> None:
-    """Shake hands once: a Dask client would wait for ever for somebody who takes the call and says nothing."""
+    """Perform one handshake: a Dask client would wait forever for a server that accepts but does not respond."""
     from distributed.comm import connect
 
     comm = await asyncio.wait_for(connect(address, timeout=patience), patience + 1.0)
@@ -134,7 +134,7 @@ async def _greeted(address: str, patience: float) -> None:
 
 
 def _quiet() -> None:
-    """Silence the cluster's own messages: what goes wrong is reported by us, in one sentence."""
+    """Silence the cluster's own messages: errors are reported in one sentence."""
     import logging
 
     for name in ("distributed.client", "distributed.comm", "distributed.core", "distributed.utils_perf"):

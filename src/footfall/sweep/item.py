@@ -1,4 +1,4 @@
-"""One item of a study, wherever it runs: parameters in, columns out, or what went wrong in one sentence."""
+"""One item of a study, wherever it runs: from parameters to columns, or to an error in one sentence."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ from footfall.sweep.study import OURS, SIMULATE, Study
 from nptrace._types import Given
 
 DONE, FAILED = "done", "failed"
-_INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")  # in a run's summary, but not of its making
+# in a run's summary, but dependent on the machine
+_INPUTS = ("robot", "gait", "controller", "contact", "ground", "recording")
 
 
 def evaluate(
     function: str, folder: str, parameters: Mapping[str, Given], numbers: Numbers | None = None
 ) -> dict[str, Given]:
-    """``status`` (done or failed), ``result`` (columns), ``message`` of a failure, ``seconds`` it took.
+    """Return ``status`` (done or failed), ``result`` (columns), ``message`` of a failure, and ``seconds`` taken.
 
-    numbers: which vary in the study (``Study.numbers``); simulations that differ in these share their machine code.
+    numbers: numbers that vary in the study (``Study.numbers``); simulations that differ only in these share machine
+    code.
 
-    Never raises: an item that does is recorded and the others go on.
+    Never raises: errors are recorded and the other items continue.
     """
     began = time.perf_counter()
     result: dict[str, Given] = {}
@@ -46,7 +48,7 @@ def evaluate(
             result = _columns(_called(named_function(function, Path(folder)), parameters), function)
     except FootfallError as error:
         message = str(error)
-    except Exception as error:  # whatever a user's function raises belongs to its item
+    except Exception as error:  # any error of a user's function belongs to its item
         message = f"{type(error).__name__}: {error}"
     return _answer(result, message, time.perf_counter() - began)
 
@@ -54,12 +56,12 @@ def evaluate(
 def evaluate_together(
     function: str, folder: str, parameters: Sequence[Mapping[str, Given]], numbers: Numbers
 ) -> list[dict[str, Given]]:
-    """The answers of several items; simulations that share machine code run at once, the others one by one."""
+    """Return the results of several items; simulations that share machine code run at once, the others one by one."""
     found: dict[int, dict[str, Given]] = {}
     if function == SIMULATE and len(parameters) > 1:
         try:
             found = _simulated_together(parameters, Path(folder), numbers)
-        except Exception:  # of one among many: by itself each says what is wrong with it
+        except Exception:  # an error of one among many: run separately, each reports its own
             found = {}
     return [found[k] if k in found else evaluate(function, folder, each, numbers) for k, each in enumerate(parameters)]
 
@@ -67,10 +69,10 @@ def evaluate_together(
 def _simulated_together(
     parameters: Sequence[Mapping[str, Given]], folder: Path, numbers: Numbers
 ) -> dict[int, dict[str, Given]]:
-    """Answers by place, of those that can run on lanes."""
+    """Return results by index, for those that can run on lanes."""
     began, runs = time.perf_counter(), dict[int, PlannedRun]()
     for k, each in enumerate(parameters):
-        with contextlib.suppress(FootfallError):  # which it says when it is evaluated
+        with contextlib.suppress(FootfallError):  # reported when it is evaluated
             run = planned(each, folder)
             if share(run.simulation, each, folder, numbers, lanes=True):
                 runs[k] = run
@@ -96,7 +98,7 @@ def _simulated(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) 
 
 
 def _summarised(run: PlannedRun, rec: Recording) -> tuple[dict[str, Given], str | None]:
-    """(the run's summary, why it counts as failed). A robot that falls is a result, a run that diverges is none."""
+    """Return (the run's summary, why it counts as failed). A fall is a result, a diverged run is a failure."""
     found = {key: value for key, value in summary(run, rec).items() if key not in _INPUTS}
     stop = run.simulation.stopped
     failed = stop is not None and stop.kind in ("diverged", "error")
@@ -105,7 +107,7 @@ def _summarised(run: PlannedRun, rec: Recording) -> tuple[dict[str, Given], str 
 
 # -- user-defined functions --------------------------------------------------------------------------------------------
 def named_function(name: str, folder: Path) -> Callable[..., Given]:
-    """The function that ``module:name`` names; modules beside the study are found too, unless it is footfall's own."""
+    """Return the function named ``module:name``; modules beside the study are found too, unless it is footfall's."""
     found: Callable[..., Given] = named_object(name, folder, beside=name not in OURS)
     return found
 
@@ -137,7 +139,7 @@ def _plain(value: Given, column: str) -> Given:
 
 # -- before anything runs ----------------------------------------------------------------------------------------------
 def check_names(study: Study) -> None:
-    """Refuse a study whose parameters nothing takes: the first item, and every text in its place, must be runnable."""
+    """Raise for a study with unused parameters: the first item, with every text value, must be runnable."""
     first = study.items()[0].parameters
     if study.function != SIMULATE:
         _check_signature(named_function(study.function, study.folder), first, study.function)
@@ -160,7 +162,7 @@ def _check_signature(function: Callable[..., Given], parameters: Mapping[str, Gi
     try:
         known = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return  # a builtin, which says itself what it cannot take
+        return  # a builtin, which reports unknown arguments itself
     takes = [p.name for p in known if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     if not any(p.kind is p.VAR_KEYWORD for p in known):
         for key in parameters:
@@ -172,7 +174,7 @@ def _check_signature(function: Callable[..., Given], parameters: Mapping[str, Gi
 
 
 def result_units(study: Study) -> dict[str, str]:
-    """Units of the columns: a run's own, or those that a function says in its attribute ``units``."""
+    """Return the units of the columns: those of a run, or those in a function's attribute ``units``."""
     if study.function == SIMULATE:
         return dict(RUN_UNITS)
     units = getattr(named_function(study.function, study.folder), "units", {})

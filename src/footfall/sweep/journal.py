@@ -1,7 +1,7 @@
-"""The journal of a study: one line of JSON for every finished item, on the disk before the next one counts.
+"""The journal of a study: one line of JSON per finished item, on disk before the next one is recorded.
 
-A process may die at any moment. A line that was not written whole is dropped when the journal is opened again, and its
-item is done again; every whole line is kept for ever. A retried item has two lines, of which the last counts.
+A process may die at any moment. An incomplete line is dropped when the journal is reopened, and its item is repeated;
+every complete line is kept. A retried item has two lines, of which the last counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FORMAT = 1
 
 
 class Journal:
-    """Finished items by digest, and the file that they are in. One process at a time has it open."""
+    """Finished items by digest, and their file. Only one process at a time may open it."""
 
     def __init__(self, folder: Path, name: str, resume: bool, versions: dict[str, str]) -> None:
         self.path = folder / FILE
@@ -48,7 +48,7 @@ class Journal:
             raise
 
     def _lock(self) -> None:
-        """So that two sweeps do not write into each other; the lock goes with the process, however it ends."""
+        """Lock the folder against a second sweep; the lock is released when the process ends, in any way."""
         try:
             import fcntl
         except ImportError:
@@ -63,7 +63,7 @@ class Journal:
             return  # a file system without locks
 
     def _read(self) -> tuple[dict[str, Json] | None, dict[str, dict[str, Json]], int]:
-        """(header, entries, lines dropped); cuts off a line that was not written whole."""
+        """Return (header, entries, lines dropped); truncate an incomplete last line."""
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
@@ -92,11 +92,11 @@ class Journal:
             while data:
                 data = data[os.write(self._file, data) :]
             os.fsync(self._file)
-        except OSError as error:  # a full disk: resume goes on from the last whole line
+        except OSError as error:  # a full disk: resume continues from the last complete line
             raise FootfallError(f"cannot write the journal {self.path}: {reason(error)}") from None
 
     def append(self, digest: str, parameters: dict[str, Json], answer: dict[str, Json]) -> None:
-        """Keep the answer of an item: it is on the disk when this returns."""
+        """Append the result of an item; it is on disk when this returns."""
         entry = {"item": digest, "parameters": parameters, **answer}
         self._write(entry)
         self.entries[digest] = entry
@@ -106,7 +106,7 @@ class Journal:
 
 
 def _is_answer(entry: Json) -> bool:
-    """Whether a line is what ``append`` writes; an item with any other is done again."""
+    """Return whether a line has the form that ``append`` writes; an item with any other is repeated."""
     match entry:
         case {"item": str(), "status": "done" | "failed", **rest}:
             seconds: Json = rest.get("seconds")
@@ -117,7 +117,7 @@ def _is_answer(entry: Json) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A new file's name is on the disk only after its folder is."""
+    """Flush a folder: a new file's name is on disk only after that."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

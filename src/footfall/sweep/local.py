@@ -1,4 +1,4 @@
-"""Items on this machine: worker processes that may die without taking the study with them."""
+"""Items on this machine: worker processes that may die without ending the study."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import IO
 
 from footfall.errors import FootfallError
+from footfall.plugins import USER_FOLDERS
 from footfall.sweep.item import FAILED
 from footfall.sweep.study import SIMULATE, Item, Study
 from nptrace._types import Json
 
-TRIES = 3  # of an item whose worker dies
-TOGETHER = 16  # simulations that a worker gets at once, at most: these are done again if it dies
+TRIES = 3  # attempts for an item whose worker dies
+TOGETHER = 16  # largest number of simulations that a worker gets at once: these are repeated if it dies
 _COMMAND = (sys.executable, "-P", "-m", "footfall.sweep.worker")
 Answer = tuple[Item, dict[str, Json]]
 
 
 def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> Iterator[Answer]:
-    """Answers as they come, in any order. ``log``: where the workers' own output goes."""
+    """Yield results as they arrive, in any order. ``log``: file for the workers' output."""
     common = {"function": study.function, "folder": str(study.folder), "numbers": study.numbers()}
     waiting = deque(groups(items, study, workers))
     deaths = dict.fromkeys((item.digest for item in items), 0)
@@ -68,23 +69,23 @@ def run_local(items: Sequence[Item], study: Study, workers: int, log: Path) -> I
 
 
 def groups(items: Sequence[Item], study: Study, workers: int) -> list[list[Item]]:
-    """Items that one worker gets at once: simulations that differ in numbers alone, which may run as lanes."""
+    """Return groups of items for one worker: simulations that differ only in numbers, which may run in lanes."""
     if study.function != SIMULATE:
         return [[item] for item in items]
     numbers, by_program = study.numbers(), dict[str, list[Item]]()
     for item in items:
         rest = {name: value for name, value in item.parameters.items() if name not in numbers}
         by_program.setdefault(json.dumps(rest, default=str), []).append(item)
-    most = max(1, min(TOGETHER, -(-len(items) // workers)))  # work for everybody comes first
+    most = max(1, min(TOGETHER, -(-len(items) // workers)))  # first, work for every worker
     found: list[list[Item]] = []
     for some in by_program.values():
-        size = -(-len(some) // -(-len(some) // most))  # of one size, so that nobody is left over
+        size = -(-len(some) // -(-len(some) // most))  # of equal size, so that none is left over
         found += [some[k : k + size] for k in range(0, len(some), size)]
     return found
 
 
 def _after_death(items: list[Item], deaths: dict[str, int]) -> tuple[list[list[Item]], list[Item]]:
-    """(groups to be tried again, items that are given up). Who of a group is to blame shows when each runs alone."""
+    """Return (groups to be retried, items given up). The faulty item of a group is found by running each separately."""
     if len(items) > 1:
         return [[item] for item in reversed(items)], []
     for item in items:
@@ -95,12 +96,12 @@ def _after_death(items: list[Item], deaths: dict[str, int]) -> tuple[list[list[I
 
 
 def died(message: str) -> dict[str, Json]:
-    """The answer of an item that never came to answer."""
+    """Return the result of an item whose worker died."""
     return {"status": FAILED, "result": {}, "message": message, "seconds": None}
 
 
 class _Worker:
-    """One worker process, and the items that it has in hand."""
+    """One worker process, and its present items."""
 
     def __init__(
         self, common: dict[str, Json], events: queue.Queue[tuple[_Worker, str | None]], output: IO[bytes]
@@ -108,7 +109,7 @@ class _Worker:
         self.common, self.events = common, events
         self.items: list[Item] = []
         self.ready = False
-        paths = os.pathsep.join(path for path in sys.path if path)
+        paths = os.pathsep.join(path for path in sys.path if path and path not in USER_FOLDERS)  # found as here
         self.process = subprocess.Popen(
             _COMMAND,
             stdin=subprocess.PIPE,
@@ -117,7 +118,7 @@ class _Worker:
             text=True,
             encoding="utf-8",
             env={**os.environ, "PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is the sweep's own business
+            start_new_session=True,  # Ctrl-C is handled by the sweep
         )
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -130,7 +131,7 @@ class _Worker:
         self.events.put((self, None))
 
     def give(self, items: list[Item]) -> None:
-        """Hand over items; a worker that has just died is noticed by its silence."""
+        """Send items; a worker that has just died is detected by its silence."""
         self.items = items
         task = {**self.common, "parameters": [dict(item.parameters) for item in items]}
         assert self.process.stdin is not None
@@ -139,7 +140,7 @@ class _Worker:
             self.process.stdin.flush()
 
     def ended(self) -> str:
-        """Wait for a process that has closed its output, and say how it ended."""
+        """Wait for a process that has closed its output, and return how it ended as text."""
         self.end()
         code = self.process.returncode
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit status {code}"

@@ -2,8 +2,8 @@
 
 ``speed``, ``controller``, ``kp``, ... are options of ``footfall simulate``; ``gait.duty``, ``controller.coupling``,
 ``contact.stiffness``, ``ground.friction``, ``joints.backlash`` and ``push.start`` belong to parts of the run; anything
-else with a dot is a parameter of the robot (``trunk.mass``, ``LF_knee.damping``), and ``*`` stands for many at once
-(``*_knee.stiffness``). ``.x``, ``.y`` and ``.z`` behind a vector name one component: ``push.force.y``.
+else with a dot is a parameter of the robot (``trunk.mass``, ``LF_knee.damping``), and ``*`` matches many at once
+(``*_knee.stiffness``). ``.x``, ``.y`` and ``.z`` after a vector name one component: ``push.force.y``.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ _ROBOT_UNITS = {
 }
 
 
-_TABLE = "table."  # of a robot's TOML table: table.quadruped.segments.1
+_TABLE = "table."  # prefix for a robot's TOML table: table.quadruped.segments.1
 
 
 def unit_of(name: str) -> str:
-    """The unit of a parameter; empty where none is known."""
+    """Return the unit of a parameter; empty if unknown."""
     whole, _ = _component(name)
     if whole in UNITS:
         return UNITS[whole]
@@ -74,7 +74,7 @@ def unit_of(name: str) -> str:
 
 
 def planned(parameters: Mapping[str, Given], folder: Path) -> PlannedRun:
-    """The run that parameters describe; paths in them are relative to ``folder``."""
+    """Return the run described by parameters; paths in them are relative to ``folder``."""
     options, parts, of_robot = _sorted(parameters)
     if "robot" not in options:
         raise InputError('a study of simulations needs a robot: add  robot = "mini_cheetah"  in [run] or [grid]')
@@ -89,7 +89,9 @@ def planned(parameters: Mapping[str, Given], folder: Path) -> PlannedRun:
 
 
 def _changed_simulation(run: PlannedRun, parts: Mapping[str, Mapping[str, Given]]) -> Simulation:
-    """The planned simulation with its parts changed, behind the same sensors; it stands as its controller now does."""
+    """Return the planned simulation with its parts changed, behind the same sensors, in the stand of its new
+    controller.
+    """
     old = run.simulation
     world = old.model.world
     controller = _changed_controller(old.controller, parts["controller"])
@@ -108,12 +110,12 @@ def _changed_simulation(run: PlannedRun, parts: Mapping[str, Mapping[str, Given]
 
 
 def _sorted(parameters: Mapping[str, Given]) -> tuple[dict[str, Given], dict[str, dict[str, Given]], dict[str, Given]]:
-    """(options of the run, changes by part, parameters of the robot)."""
+    """Return (options of the run, changes by part, parameters of the robot)."""
     options: dict[str, Given] = {}
     parts: dict[str, dict[str, Given]] = {key: {} for key in (*PARTS, "gravity")}
     of_robot: dict[str, Given] = {}
     for name, value in parameters.items():
-        name = "friction" if name == "ground.friction" else name  # the option, which every kind of ground takes
+        name = "friction" if name == "ground.friction" else name  # the option, which every kind of ground accepts
         part, dot, key = name.partition(".")
         if name in options:
             raise InputError(f"the parameter '{name}' is given twice")
@@ -144,7 +146,7 @@ def _component(name: str) -> tuple[str, int | None]:
 
 
 def _robot(robot: Robot, given: Mapping[str, Given]) -> Robot:
-    """The robot with its parameters changed and checked."""
+    """Return the robot with its parameters changed and checked."""
     changes: dict[str, Given] = {}
     for pattern, value in given.items():
         whole, axis = _component(pattern)
@@ -160,7 +162,7 @@ def _robot(robot: Robot, given: Mapping[str, Given]) -> Robot:
 
 
 def _set(old: Given, axis: int | None, value: Given, name: str) -> Given:
-    """A value, or the old vector with one component changed."""
+    """Return a value, or the old vector with one component changed."""
     if axis is None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(old, np.ndarray):
@@ -184,7 +186,7 @@ def _vector(name: str, given: Mapping[str, Given], old: Given) -> Given:
 
 
 def _changed(part: Given, changes: Mapping[str, Given], name: str) -> Given:
-    """A checked copy of a dataclass with fields changed."""
+    """Return a checked copy of a dataclass with fields changed."""
     if not changes:
         return part
     known = [f.name for f in dataclasses.fields(part) if f.init]
@@ -198,7 +200,7 @@ def _changed(part: Given, changes: Mapping[str, Given], name: str) -> Given:
 
 
 def _changed_controller(controller: Given, changes: Mapping[str, Given]) -> Given:
-    """The controller, or one that it wraps, with its constants changed."""
+    """Return the controller, or an inner one, with its constants changed."""
     if not changes:
         return controller
     own = {f.name for f in dataclasses.fields(controller) if f.init} - {"inner", "gait"}

@@ -1,9 +1,9 @@
-"""Whose code a study may run: what the user has allowed, kept in the user's own folder and never beside the study.
+"""Permission to run user code in a study, stored in the user's own folder and never beside the study.
 
 A permission is an empty file, named by a digest of the function's name, the study's folder and every file there that
-Python could import, the function's module first. Where the module is, or what lies beside it, has changed: it has to be
-allowed again. What cannot be identified by its files (a module that is part of Python, a folder of thousands of files)
-is allowed for one run at a time.
+Python could import, the function's module first; bytecode in ``__pycache__`` is not imported (``plugins``). Where the
+module is, or what lies beside it, has changed: it has to be allowed again. What cannot be identified by its files (a
+module that is part of Python, a folder of thousands of files) is allowed for one run at a time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SUFFIXES = tuple(importlib.machinery.all_suffixes())
-_MOST_FILES = 2000  # that a permission covers
-_MOST_ENTRIES = 20_000  # of folders that are looked through
+_MOST_FILES = 2000  # largest number of files that a permission covers
+_MOST_ENTRIES = 20_000  # largest number of folder entries searched
 _OTHERS_WRITE = 0o022
 
 
 def default_folder() -> Path | None:
-    """Return $XDG_STATE_HOME/footfall/allowed, else ~/.local/state/footfall/allowed; None without a home."""
+    """Return $XDG_STATE_HOME/footfall/allowed, or ~/.local/state/footfall/allowed; None without a home."""
     with contextlib.suppress(RuntimeError):
         base = os.environ.get("XDG_STATE_HOME")
         return (Path(base) if base else Path.home() / ".local" / "state") / "footfall" / "allowed"
@@ -31,7 +31,9 @@ def default_folder() -> Path | None:
 
 
 def is_allowed(function: str, folder: Path) -> bool:
-    """Return whether the user has allowed a function ``module:name`` of a study in ``folder``, as the code is now."""
+    """Return whether the user has allowed a function ``module:name`` of a study in ``folder``, with its present
+    code.
+    """
     place, key = default_folder(), code_digest(function, folder)
     if place is None or key is None:
         return False
@@ -44,7 +46,7 @@ def is_allowed(function: str, folder: Path) -> bool:
 
 
 def allow(function: str, folder: Path) -> None:
-    """Remember that a function may run; a user without a folder of their own has to say so every time."""
+    """Store that a function may run; without a home folder, it must be allowed every time."""
     place, key = default_folder(), code_digest(function, folder)
     if place is None or key is None:
         return
@@ -54,7 +56,7 @@ def allow(function: str, folder: Path) -> None:
 
 
 def code_digest(function: str, folder: Path) -> str | None:
-    """Return what names a function together with all code that its study's folder holds; None if nothing does."""
+    """Return a digest of a function and all code in its study's folder; None if there is none."""
     folder = folder.resolve()
     files = _files(function.partition(":")[0], folder)
     if files is None:
@@ -72,7 +74,7 @@ def code_digest(function: str, folder: Path) -> str | None:
 
 
 def _files(module: str, folder: Path) -> list[Path] | None:
-    """The files that can be imported from a folder, in order, and that of an installed module; nothing is imported."""
+    """Return the files importable from a folder, in order, and that of an installed module; nothing is imported."""
     here = list(_importable(folder))
     if len(here) > _MOST_FILES:
         return None
@@ -80,7 +82,7 @@ def _files(module: str, folder: Path) -> list[Path] | None:
     if (folder / top).is_dir() or any((folder / (top + suffix)).is_file() for suffix in _SUFFIXES):
         return sorted(here)
     try:
-        found = importlib.util.find_spec(top)  # of a module without dots: nothing is run for that
+        found = importlib.util.find_spec(top)  # a module without dots: nothing is executed to find it
     except (ImportError, ValueError):
         return None
     if found is None:
@@ -98,9 +100,9 @@ def _named(place: Path) -> list[Path]:
 
 
 def _importable(folder: Path) -> Iterator[Path]:
-    """Files that Python could import from a folder, and one more than is bearable where there are too many."""
+    """Yield files importable from a folder, up to one more than the limit."""
     count = 0
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(name for name in folders if name != "__pycache__" and not name.startswith("."))
         count += len(folders) + len(names)
         if count > _MOST_ENTRIES:

@@ -26,7 +26,7 @@ _COLOR = COLORS[0]
 
 
 def figure(table: xarray.Dataset, study: Study) -> Figure:
-    """A matplotlib figure of the columns that the study's ``plot`` names, or of the first that hold numbers."""
+    """Return a matplotlib figure of the columns in the study's ``plot``, or of the first numeric ones."""
     columns = _columns(table, study)
     dims = list(study.dims)
     flat = len(dims) == 2 and SAMPLE not in dims
@@ -51,7 +51,7 @@ def figure(table: xarray.Dataset, study: Study) -> Figure:
 
 
 def write(table: xarray.Dataset, study: Study, path: Path) -> Path:
-    """The figure as a PNG file: all of it, or nothing."""
+    """Write the figure as a PNG file, atomically."""
     shown = figure(table, study)
     with whole_file(path) as passing:
         shown.savefig(passing, format="png")
@@ -79,7 +79,7 @@ def _label(table: xarray.Dataset, name: str) -> str:
 
 
 def _places(values: ndarray) -> tuple[ndarray, list[str] | None]:
-    """(where values lie along an axis, their names if they are no numbers)."""
+    """Return (positions of the values along an axis, their names if they are not numbers)."""
     if values.dtype.kind in "fiu":
         return values.astype(float), None
     names = list(dict.fromkeys(str(value) for value in values))
@@ -87,7 +87,7 @@ def _places(values: ndarray) -> tuple[ndarray, list[str] | None]:
 
 
 def _effect(panel: Axes, table: xarray.Dataset, column: str, axis: str) -> None:
-    """Every item as a dot over one axis, and the median over all others as a line."""
+    """Plot every item as a dot over one axis, and the median over all others as a line."""
     values = table[column].astype(float)
     along = table[axis].broadcast_like(values) if axis in table.coords else table[axis]
     x, names = _places(np.asarray(along.values).ravel())
@@ -117,7 +117,7 @@ def _median(values: ndarray) -> float:
 
 
 def _logarithmic(positions: ndarray) -> bool:
-    """Whether values are spaced by a factor rather than by a difference."""
+    """Return whether values are spaced by a factor rather than by a difference."""
     if len(positions) < 3 or positions[0] <= 0 or positions[-1] / positions[0] < 8:
         return False
     steps = np.diff(positions)
@@ -125,7 +125,7 @@ def _logarithmic(positions: ndarray) -> bool:
 
 
 def _map(shown: Figure, panel: Axes, table: xarray.Dataset, column: str, dims: list[str]) -> None:
-    """One column over two axes as colours; failed items stay grey."""
+    """Plot one column over two axes as colours; failed items are grey."""
     values = table[column].transpose(*dims).astype(float).values
     panel.set_facecolor("#cccccc")
     panel.grid(False)

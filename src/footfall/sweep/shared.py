@@ -1,9 +1,9 @@
-"""One piece of machine code for many items: the numbers that vary in a study stay its inputs.
+"""Shared machine code for many items: the numbers that vary in a study stay its inputs.
 
-Which numbers of a run (of its robot, ground, contact model, joints and controller) an axis changes is found by planning
-two items that differ in it alone. Where the axis changes anything else (a step, a kind of ground, a table), or where
-the program cannot be traced with that number unknown, its items are compiled apart, as if there were no sharing. What
-is shared is first compared with the plain NumPy of a run that was planned with other numbers.
+The numbers of a run (of its robot, ground, contact model, joints and controller) that an axis changes are found by
+planning two items that differ only in it. If the axis changes anything else (a step, a kind of ground, a table), or if
+the program cannot be traced with that number unknown, its items are compiled separately, without sharing. Shared code
+is first compared with plain NumPy for a run with other numbers.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from footfall.sweep.parameters import planned
 from nptrace._types import Given
 
 Numbers = Mapping[str, Sequence[Given]]  # two values of every number that varies, by the name of its axis
-_MOST = 32  # families that are kept in memory
+_MOST = 32  # families kept in memory
 
 
 @dataclass(frozen=True)
 class Family:
-    """Runs that differ in free numbers alone, and the backend of the first."""
+    """Runs that differ only in free numbers, and the backend of the first."""
 
     backend: Backend
     energies: Energies
-    structure_digest: str  # digest of the constants with the free numbers at those of the first
+    structure_digest: str  # digest of the constants, with the free numbers of the first
 
     def fits(self, model: SimulationModel) -> bool:
         return (
@@ -51,9 +51,9 @@ _lock = threading.Lock()
 def share(
     simulation: Simulation, parameters: Mapping[str, Given], folder: Path, numbers: Numbers, lanes: bool = False
 ) -> bool:
-    """Give a simulation the machine code of its family; False if it has none and is compiled for itself.
+    """Give a simulation the machine code of its family; return False if it has none and is compiled separately.
 
-    lanes: code for many at once (``run_batched``), which a controller that runs in Python does not have.
+    lanes: code for many at once (``run_batched``), which is not available to a controller in Python.
     """
     with _lock:  # workers of a cluster may have several threads
         family = _family_of(parameters, folder, numbers, lanes)
@@ -64,7 +64,7 @@ def share(
 
 
 def _family_of(parameters: Mapping[str, Given], folder: Path, numbers: Numbers, lanes: bool) -> Family | None:
-    """The family that was made for the first of its kind, or is made now."""
+    """Return the existing family of an item, or create one."""
     study = json.dumps([str(folder), dict(numbers), {n: v for n, v in parameters.items() if n not in numbers}])
     if study not in _changes:
         _changes[study] = _changed(parameters, folder, numbers)
@@ -75,7 +75,7 @@ def _family_of(parameters: Mapping[str, Given], folder: Path, numbers: Numbers, 
     if key not in _families:
         try:
             _families[key] = _family(parameters, folder, numbers, changes, lanes)
-        except Exception:  # nothing is shared then; if the run itself is at fault, it will say so
+        except Exception:  # then nothing is shared; errors of the run itself are reported later
             _families[key] = None
         if len(_families) > _MOST:
             _families.popitem(last=False)
@@ -84,7 +84,9 @@ def _family_of(parameters: Mapping[str, Given], folder: Path, numbers: Numbers, 
 
 
 def _changed(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) -> dict[str, tuple[str, ...]]:
-    """By axis, the numbers of a run that it changes, perhaps none; without the axes that change anything else."""
+    """Return for each axis the numbers of a run that it changes, possibly none; axes with other effects are
+    excluded.
+    """
     usual = {**parameters, **{name: pair[0] for name, pair in numbers.items()}}
     first, found = _simulation(usual, folder), dict[str, tuple[str, ...]]()
     if first is None:
@@ -104,11 +106,14 @@ def _changed(parameters: Mapping[str, Given], folder: Path, numbers: Numbers) ->
 def _family(
     parameters: Mapping[str, Given], folder: Path, numbers: Numbers, changes: Mapping[str, tuple[str, ...]], lanes: bool
 ) -> Family | None:
-    """The family of an item, made with the first values of all numbers it shares; None if nothing can be shared."""
+    """Return the family of an item, created with the first values of all shared numbers; None if nothing can be
+    shared.
+    """
     first = _simulation({**parameters, **{name: numbers[name][0] for name in changes}}, folder)
     if first is None:
         return None
-    usual = ground_inputs(first.model)  # machine code of single runs has these free as well, and may be there already
+    # these are free in the machine code of single runs as well, which may exist already
+    usual = ground_inputs(first.model)
     backend = _backend(first, tuple(dict.fromkeys([*usual, *(p for paths in changes.values() for p in paths)])), lanes)
     constants = _constants(first.model)
     rest = structure_digest(constants, constants, backend.free)
@@ -121,7 +126,7 @@ def _family(
 
 
 def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | None:
-    """The simulation of an item; None where these numbers do not go together."""
+    """Return the simulation of an item; None for an invalid combination of numbers."""
     try:
         return planned(parameters, folder).simulation
     except FootfallError:
@@ -129,18 +134,18 @@ def _simulation(parameters: Mapping[str, Given], folder: Path) -> Simulation | N
 
 
 def _constants(model: SimulationModel) -> SimulationModel:
-    """Return the constants that are compiled: without a controller that runs in Python."""
+    """Return the constants that are compiled, without a controller that runs in Python."""
     return model if model.acting.info.traceable else model.physics
 
 
 def _backend(simulation: Simulation, free: tuple[str, ...], lanes: bool) -> Backend:
-    """Return the backend with as many of the numbers free as can be."""
+    """Return the backend with as many of the numbers free as possible."""
     compiled = LanesBackend if lanes else NativeBackend
     kind = compiled if simulation.model.acting.info.traceable else PythonBackend
     arguments = simulation.model, simulation.state, simulation.inputs_at(0.0)
     try:
         return kind(*arguments, free)
-    except Exception:  # a number that decides what is computed, whatever the trace stumbles over
+    except Exception:  # a number that decides what is computed, or any other failure of the trace
         able = tuple(path for path in free if _traces(kind, arguments, path)) if len(free) > 1 else ()
     return kind(*arguments, able)
 

@@ -1,4 +1,4 @@
-"""Study files: what to run, what varies, and what to show of it, in TOML.
+"""Study files in TOML: the run, its variations, and the plot.
 
     seed = 1
 
@@ -35,16 +35,17 @@ from footfall.sweep.axes import SPAN, RandomSamples, SweepAxis, axis, flattened,
 from nptrace._types import Given
 
 KEYS = ("name", "function", "seed", "limit", "plot", "run", "grid", "samples")
-LIMIT = 20_000  # items, unless the study says otherwise ...
-MOST_ITEMS = 10_000_000  # ... and whatever it says: their list alone fills the memory
+LIMIT = 20_000  # largest number of items, unless the study states its own limit ...
+MOST_ITEMS = 10_000_000  # ... and an absolute limit: their list alone fills the memory
 SAMPLE = "sample"  # name of the dimension of samples
 SIMULATE = "simulate"
-OURS = ("footfall_lab.papers.adak2021.spine_study:case",)  # functions of footfall's own: no more than a simulation
+# footfall's own functions, which need no more permission than a simulation
+OURS = ("footfall_lab.papers.adak2021.spine_study:case",)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One point of a study: its index among the dimensions, its parameters, and a digest that names it for ever."""
+    """One point of a study: its index along the dimensions, its parameters, and a digest that identifies it."""
 
     index: tuple[int, ...]
     parameters: Mapping[str, Given]
@@ -53,11 +54,11 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """A parameter study that was read and checked; ``sweep.parameters`` checks the names of its parameters."""
+    """A checked parameter study; ``sweep.parameters`` checks the names of its parameters."""
 
     name: str
     text: str
-    folder: Path  # of the study file: what its paths and modules are relative to
+    folder: Path  # folder of the study file: the base of its paths and modules
     function: str
     seed: int
     run: Mapping[str, Given]
@@ -67,29 +68,29 @@ class Study:
 
     @property
     def runs_code(self) -> bool:
-        """Whether it calls a user's function."""
+        """Return whether it calls a user-defined function."""
         return self.function not in (SIMULATE, *OURS)
 
     @property
     def dims(self) -> dict[str, int]:
-        """Names and lengths of the dimensions, with underscores for dots: ``.sel(trunk_mass=4.0)``."""
+        """Return names and lengths of the dimensions, with underscores for dots: ``.sel(trunk_mass=4.0)``."""
         sizes = {dim_name(a.name): len(a.values) for a in self.axes}
         return sizes | ({SAMPLE: self.samples.count} if self.samples else {})
 
     @property
     def varying(self) -> list[str]:
-        """Every parameter that varies."""
+        """Return every parameter that varies."""
         return names_of(self.axes, self.samples)
 
     def numbers(self) -> dict[str, list[Given]]:
-        """Two different values of every number, or list of numbers, that varies."""
+        """Return two different values of every number, or list of numbers, that varies."""
         rows = self.samples.drawn(self.seed) if self.samples else []
         values = {a.name: a.values for a in self.axes} | {key: [row[key] for row in rows] for key in (rows or [{}])[0]}
         pairs = {name: [x[0], *(v for v in x if v != x[0])][:2] for name, x in values.items()}
         return {name: pair for name, pair in pairs.items() if len(pair) == 2 and not isinstance(pair[0], str | bool)}
 
     def items(self) -> list[Item]:
-        """All points; the last dimension varies fastest."""
+        """Yield all points; the last dimension varies fastest."""
         return list(self._items())
 
     def _items(self) -> Iterator[Item]:
@@ -107,7 +108,7 @@ def dim_name(parameter: str) -> str:
 
 
 def digest_of_item(function: str, parameters: Mapping[str, Given]) -> str:
-    """Equal parameters have equal digests, in any study and whatever their order."""
+    """Return the digest of parameters, equal for equal ones in any study and order."""
     words = json.dumps([function, dict(parameters)], sort_keys=True, allow_nan=False)
     return hashlib.sha256(words.encode()).hexdigest()[:24]
 
@@ -131,9 +132,9 @@ def parse_study(text: str, folder: str | Path, name: str = "study", where: str =
 
     Args:
         text: Text of the file.
-        folder: What its paths are relative to.
+        folder: Folder to which its paths are relative.
         name: Name of the study.
-        where: How messages refer to the text.
+        where: Name of the text in messages.
 
     Returns:
         The study.

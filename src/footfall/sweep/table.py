@@ -33,13 +33,15 @@ _LABELS = {"mean_velocity": ("forward", "sideways", "turn")}
 
 
 def check_installed() -> None:
-    """Refuse before the work what would be missed after it."""
+    """Raise before the work if a required package is missing."""
     _needed("xarray", "the table of a study")
     _netcdf()
 
 
 def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str, Given]]) -> xarray.Dataset:
-    """Every column over the study's dimensions; what failed is NaN or empty and says why in ``item_message``."""
+    """Return every column over the study's dimensions; failed items are NaN or empty, with the reason in
+    ``item_message``.
+    """
     xarray = _needed("xarray", "the table of a study")
     dims, units = study.dims, result_units(study)
     shape = tuple(dims.values())
@@ -76,7 +78,7 @@ def to_xarray(study: Study, items: list[Item], entries: Mapping[str, Mapping[str
 
 
 def write(table: xarray.Dataset, path: Path) -> Path:
-    """The NetCDF file: all of it, or nothing."""
+    """Write the NetCDF file, atomically."""
     try:
         with whole_file(path) as passing:
             table.to_netcdf(passing, engine="h5netcdf")
@@ -86,7 +88,7 @@ def write(table: xarray.Dataset, path: Path) -> Path:
 
 
 def read(path: Path) -> xarray.Dataset:
-    """A table that ``write`` wrote, in memory."""
+    """Return a table that ``write`` wrote, loaded into memory."""
     xarray = _needed("xarray", "the table of a study")
     _netcdf()
     with xarray.open_dataset(path, engine="h5netcdf") as table:
@@ -96,8 +98,9 @@ def read(path: Path) -> xarray.Dataset:
 
 
 def _label(name: str, taken: set[str]) -> str:
-    """The name of a column in the file, where ``/`` parts groups and a name is needed: ``speed m/s`` is one all the
-    same; its own name is kept in ``long_name``."""
+    """Return the name of a column in the file, where ``/`` separates groups and a name is required; the original
+    name is kept in ``long_name``.
+    """
     label = re.sub(r"[/\x00-\x1f\x7f]", "_", _text(name)).strip(" .") or "column"
     while label in taken:
         label += "_result"
@@ -105,7 +108,7 @@ def _label(name: str, taken: set[str]) -> str:
 
 
 def _text(value: Given) -> str:
-    """A text that a NetCDF file can hold: no null characters, no halves of characters."""
+    """Return a text that a NetCDF file can store: no null characters, no surrogates."""
     return str(value).encode("utf-8", "replace").decode().replace("\0", "?")
 
 
@@ -134,7 +137,7 @@ def _described(parameter: str, unit: str) -> dict[str, str]:
 
 
 def _float(value: Given) -> float:
-    """A number as a float, one that is too large as infinity."""
+    """Return a number as a float, infinity if it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -142,7 +145,7 @@ def _float(value: Given) -> float:
 
 
 def _array(values: list[Given], shape: tuple[int, ...]) -> tuple[ndarray, int]:
-    """(a column as an array, the length of its further dimension or 0); what is missing is NaN or an empty text."""
+    """Return (a column as an array, the length of its further dimension or 0); missing values are NaN or empty."""
     given = [value for value in values if value is not None]
     if given and all(isinstance(value, bool) for value in given) and len(given) == len(values):
         return np.array(values, dtype=bool).reshape(shape), 0

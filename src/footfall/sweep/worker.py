@@ -1,7 +1,7 @@
-"""A worker process of a local study: reads groups of items as lines of JSON, answers in lines of JSON.
+"""A worker process of a local study: reads groups of items as lines of JSON, and writes results as lines of JSON.
 
-It lives no longer than the sweep: when its standard input ends, it ends at once, in the middle of an item if need be,
-so that a sweep that was killed leaves nobody behind who would do an item a second time.
+It does not outlive the sweep: when its standard input ends, it exits at once, even in the middle of an item, so that a
+killed sweep leaves no process that would run an item a second time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ READY = {"ready": True}
 
 
 def main() -> None:
-    """Answer items until standard input ends."""
+    """Evaluate items until standard input ends."""
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what an item prints must not mix with the answers
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # output of an item must not mix with the results
     inbox: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(inbox,), daemon=True).start()
 

@@ -1,1 +1,1 @@
-"""The web page: a robot that walks as commanded in a browser on the same machine, and recordings with a timeline."""
+"""The web page: a commanded robot in a browser on this machine, and recordings with a timeline."""

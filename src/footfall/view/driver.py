@@ -1,7 +1,7 @@
-"""A simulation that runs in a thread, beside the clock, and carries out requests between two steps.
+"""A simulation in a thread, in real time, which executes requests between steps.
 
-Whoever gives commands must be heard: while ``present`` says that nobody is there, the velocity command is zero. A short
-silence is forgiven, as of a browser that is busy; after a longer one the command is forgotten.
+A commanding client must keep responding: while ``present`` is false, the velocity command is zero. After a short
+silence, as of a busy browser, the command resumes; after a longer one it is discarded.
 """
 
 from __future__ import annotations
@@ -45,33 +45,34 @@ from footfall.view.history import PlotHistory
 from footfall.view.safe_text import file_stem
 from nptrace._types import Given
 
-FRAME = 1.0 / 30.0  # [s] of wall time between pictures
-_LOOK = 0.01  # [s] of simulated time between looks at the command
-_PUSH = 0.15  # [s] that a push lasts
-_FORGIVEN = 2.0  # [s] of silence after which a command is forgotten
-_SAID = 10.0  # [s] that a refusal is shown
-_MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}  # a frame: more is no person's doing
-_GOAL_SPEED = 0.5  # [m/s] towards a place
-MOST_WEIGHT = 5.0  # of a term of a task
-_ASLEEP = 0.1  # [s] between looks while nobody watches
-STILL = ("hold", "lqr", PLAN)  # controllers that take no gait
-_BROUGHT = ("controller", "ground", "contact")  # choices that may be objects of a user's own
-_LONGEST_PLAN = 300  # characters
-_PLANNED = 120.0  # [s] that a walk of a plan goes on
-_FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that the default controller does not keep on their feet
+FRAME = 1.0 / 30.0  # [s] of wall time between frames
+_LOOK = 0.01  # [s] of simulated time between checks of the command
+_PUSH = 0.15  # [s], duration of a push
+_FORGIVEN = 2.0  # [s] of silence after which a command is discarded
+_SAID = 10.0  # [s], how long an error is shown
+# requests per frame: more do not come from a person
+_MOST_WAITING = {"reset": 1, "step": 8, "push": 4, "record": 1, "take": 1}
+_GOAL_SPEED = 0.5  # [m/s], speed towards a goal
+MOST_WEIGHT = 5.0  # largest weight of a task's term
+_ASLEEP = 0.1  # [s] between checks while no browser is connected
+STILL = ("hold", "lqr", PLAN)  # controllers without a gait
+_BROUGHT = ("controller", "ground", "contact")  # choices that may be user-defined objects
+_LONGEST_PLAN = 300  # characters of a plan
+_PLANNED = 120.0  # [s], duration of walks in a plan
+_FITTING = {"spined": "balance", "dynakat": "pd"}  # robots that fall under the default controller
 
 
 def fitting_controller(robot: Robot) -> str:
-    """The controller that a robot is first shown with: on command where it has the four feet for it."""
+    """Return the default controller for a robot: one that follows commands if it has the four feet for it."""
     if not robot.floating or not set(pattern.LEGS) <= set(robot.foot_names):
         return "hold"
     return _FITTING.get(robot.name, COMMAND_CONTROLLERS[-1])
 
 
 def with_stand(robot: Robot) -> Robot:
-    """A robot that knows how to stand: its own pose, else feet under the hips, else all joints at zero.
+    """Return the robot with a standing pose: its own, feet below the hips, or all joints at zero.
 
-    One without feet has its base held in the air.
+    Without feet, its base is held in the air.
     """
     if not robot.nj and not robot.nf:
         raise InputError(f"robot '{robot.name}' has neither joints nor feet: there is nothing to move")
@@ -87,13 +88,13 @@ def with_stand(robot: Robot) -> Robot:
 
 @dataclass(kw_only=True)
 class SimulationThread:
-    """Runs one simulation after another in a thread of its own.
+    """Run one simulation after another in a thread.
 
-    given: what a user brings beside what the menus know, by the name that a menu shows: controllers, grounds, contact
-    models, or a whole simulation, which is run as it is while all the menus say so.
-    present: whether whoever gave the command is still there. watched: whether anybody is there at all; while nobody is,
-    time stands still. Called in the thread: ``on_frame`` after every frame, ``on_change`` after another simulation was
-    made and ``on_refused`` if it could not be, ``on_recorded`` with the file of a recording that a change has ended.
+    given: user-defined additions to the menus, by name: controllers, grounds, contact models, or a whole simulation,
+    which runs unchanged while it is selected in all menus. present: whether the commanding client still responds.
+    watched: whether any browser is connected; otherwise the simulation pauses. Called in the thread: ``on_frame`` after
+    every frame, ``on_change`` after a new simulation was created and ``on_refused`` if that failed, ``on_recorded``
+    with the file of a recording that a change has ended.
     """
 
     choice: RunOptions = field(default_factory=page_options)
@@ -113,23 +114,23 @@ class SimulationThread:
         self._commanded = False  # by a person: until then a user's simulation follows its own command
         self._own_command = Command() if self.simulation is None else self.simulation.command
         self.command = Command()
-        self.goal: np.ndarray | None = None  # a place to walk to [m]
+        self.goal: np.ndarray | None = None  # goal to walk to [m]
         self.paused, self.pace = False, 1.0
-        self.message, self._reported = "", 0.0  # what last went wrong, in one sentence, and when
-        self.silent, self._heard = False, time.monotonic()  # whoever gave the command does not answer
+        self.message, self._reported = "", 0.0  # the last error in one sentence, and its time
+        self.silent, self._heard = False, time.monotonic()  # whether the commanding client does not respond
         self.real_time = 0.0  # simulated over wall time
         self.history = PlotHistory()
         self.recording: Path | None = None
         self._todo: queue.SimpleQueue[tuple[str, Callable[[], None]]] = queue.SimpleQueue()
-        self._waiting: Counter[str] = Counter()  # of what is to be done, by kind
-        self._requested: dict[str, Any] = {}  # choices that are not made yet: the last of a kind counts
+        self._waiting: Counter[str] = Counter()  # number of requests, by kind
+        self._requested: dict[str, Any] = {}  # pending choices: the last of a kind counts
         self._asking = threading.Lock()
         self._stop = threading.Event()
         self._last, self._owed = time.monotonic(), 0.0
         self._speeds = [(time.monotonic(), 0.0)]
         self._folder = tempfile.TemporaryDirectory(prefix="footfall-view-")
         self.sim = self._made(self.choice)
-        self._changed_over = False  # the simulation began with another gait
+        self._changed_over = False  # the simulation started with another gait
         self._begin()
         self._thread = threading.Thread(target=self._run, name="footfall-view", daemon=True)
 
@@ -146,7 +147,7 @@ class SimulationThread:
         self._folder.cleanup()
 
     def do(self, what: Callable[[], None], kind: str = "") -> None:
-        """Have something done between two steps; of a kind that is named, no more than is sensible at once."""
+        """Request an action between two steps; of each named kind, only a sensible number is accepted."""
         with self._asking:
             if self._waiting[kind] >= _MOST_WAITING.get(kind, math.inf):
                 return
@@ -160,16 +161,16 @@ class SimulationThread:
         self.command = replace(self.command, **known)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return the entries of a menu: what a user brought first."""
+        """Return the entries of a menu, user-defined ones first."""
         known, first = page_choices()[key], getattr(self._first, key)
         if key == "robot" and self.own is not None:
             first = self.own.name
         return known if first in known and key != "robot" else (first, *(name for name in known if name != first))
 
     def choose(self, key: str, name: Given) -> None:
-        """Another robot, gait, controller, contact model or ground; an unknown name is ignored, a plan is words.
+        """Choose another robot, gait, controller, contact model or ground; unknown names are ignored, a plan is text.
 
-        What was asked for while another simulation was being made is made at once, not one after another.
+        Choices made while a simulation is being created are then applied together.
         """
         known = key in page_choices() and name in self.names(key)
         if known or (key == "plan" and isinstance(name, str) and 0 < len(name) <= _LONGEST_PLAN):
@@ -179,7 +180,7 @@ class SimulationThread:
 
     @property
     def wanted(self) -> RunOptions:
-        """Return what is simulated once all that was requested is made."""
+        """Return the choice that will be simulated once all requests are executed."""
         with self._asking:
             return replace(self.choice, **self._requested)
 
@@ -190,25 +191,25 @@ class SimulationThread:
         return controller if isinstance(controller, Sampling) else None
 
     def set_weight(self, name: str, value: Given) -> None:
-        """Change the weight of a term of the task; a name that is none is ignored."""
+        """Change the weight of a term of the task; an unknown name is ignored."""
         planner = self.planner
         known = planner is not None and name in planner.weights
         if planner is not None and known and isinstance(value, int | float) and math.isfinite(value):
             planner.weights[name] = min(max(float(value), 0.0), MOST_WEIGHT)
 
     def set_goal(self, place: Given) -> None:
-        """Walk to a place [m] under a sampling planner; nowhere with None."""
+        """Walk to a goal [m] under a sampling planner; None removes it."""
         self.goal = None if place is None else np.nan_to_num(np.asarray(place, dtype=float)[:2])
 
     def reset(self) -> None:
         self.do(self._reset, "reset")
 
     def step(self) -> None:
-        """One look's worth of time, while paused."""
+        """Advance by one frame while paused."""
         self.do(lambda: self._advance(_LOOK), "step")
 
     def push(self, speed: float = 0.5) -> None:
-        """Push the trunk to its right, as hard as would change the robot's speed by ``speed`` [m/s]."""
+        """Push the trunk to its right, with the impulse that changes the robot's speed by ``speed`` [m/s]."""
         self.do(lambda: self._push(speed), "push")
 
     def record(self) -> None:
@@ -216,18 +217,18 @@ class SimulationThread:
         self.do(self._record, "record")
 
     def take(self, receive: Callable[[Path], None]) -> None:
-        """End the recording and hand over its file."""
+        """End the recording and return its file."""
         self.do(lambda: self._take(receive), "take")
 
     @property
     def status(self) -> str:
-        """Return what it is doing, in a word or a sentence."""
+        """Return the present status as text."""
         if self.message and time.monotonic() - self._reported < _SAID:
             return self.message
         if self.sim.stopped is not None:
-            return f"{self.sim.stopped.message}: reset to go on"
+            return f"{self.sim.stopped.message}: reset to continue"
         if self.silent:
-            return "no answer from the browser: standing still"
+            return "no response from the browser: standing still"
         return "paused" if self.paused else "running"
 
     # -- in the thread -------------------------------------------------------------------------------------------------
@@ -238,7 +239,7 @@ class SimulationThread:
                 self._frame(watched)
             except FootfallError as error:
                 self._say(str(error))
-            except Exception as error:  # a defect of ours: it is said, and whoever watches can reset or choose again
+            except Exception as error:  # an internal error: it is shown, and the user can reset or choose again
                 traceback.print_exc(file=sys.stderr)
                 self._say(f"{type(error).__name__}: {error}; paused")
                 self.paused = True
@@ -251,7 +252,7 @@ class SimulationThread:
         self.message, self._reported = message, time.monotonic()
 
     def _frame(self, watched: bool = True) -> None:
-        for _ in range(self._todo.qsize()):  # what comes meanwhile is for the next frame
+        for _ in range(self._todo.qsize()):  # later requests are for the next frame
             kind, what = self._todo.get()
             with self._asking:
                 self._waiting[kind] -= 1
@@ -274,7 +275,7 @@ class SimulationThread:
         self.real_time = max(0.0, (s1 - s0) / (t1 - t0)) if t1 > t0 else 0.0
 
     def _heed(self) -> None:
-        """Give the simulation its command, or zero if nobody is there to have given it."""
+        """Set the simulation's command, or zero if the commanding client does not respond."""
         if self.sim is self.simulation and not self._commanded:
             self.sim.command = self._own_command
             return
@@ -289,7 +290,7 @@ class SimulationThread:
             self.sim.command = _towards(self.goal, self.sim.q)
 
     def _advance(self, seconds: float) -> None:
-        """Some simulated time, in pieces; less when the machine is too slow for it."""
+        """Advance the simulation in pieces, by less if the machine is too slow."""
         period, until = self.sim.model.period, time.monotonic() + 3.0 * FRAME
         ticks = round(seconds / period)
         while ticks > 0 and self.sim.stopped is None and time.monotonic() < until:
@@ -303,7 +304,9 @@ class SimulationThread:
         return fitting_controller(self._robot(name))
 
     def _made(self, choice: RunOptions, then: str | None = None, after: Simulation | None = None) -> Simulation:
-        """A simulation of a choice; ``then`` is a gait to change to, and when; ``after`` has a plan to take over."""
+        """Create the simulation of a choice; ``then`` is a gait to change to, and when; ``after`` has a plan to
+        continue.
+        """
         robot, rhythmic, planned = (
             self._robot(choice.robot),
             choice.controller in GAIT_CONTROLLERS,
@@ -338,19 +341,19 @@ class SimulationThread:
             kp = 5.0 * robot.mass
             hold = Hold("stand", kp, 0.1 * kp)
             sim = Simulation(robot, hold, contact=contact_named(choice.contact), start=robot.state("stand"))
-        _ = sim.backend  # compiled now: what is wrong shows here
+        _ = sim.backend  # compiled now, so that errors appear here
         sim.command = Command()
         return sim
 
     def _begin(self) -> None:
-        """A simulation is at its start: nothing of the last one is shown any more."""
+        """Reset the display: the simulation is at its start."""
         self.recorder = self._recorder()
         self.history.clear()
         self.message, self._last, self._owed = "", time.monotonic(), 0.0
         self._speeds = [(time.monotonic(), self.sim.time)]
 
     def _change(self, choice: RunOptions) -> None:
-        """Another simulation; if only the gait changed the robot goes on from where it is."""
+        """Switch to another simulation; if only the gait changed, the robot continues from its present state."""
         if choice == self.choice:
             return
         self._say("preparing …")
@@ -358,9 +361,9 @@ class SimulationThread:
         old, before = self.sim, self.choice
         alike = replace(before, gait=choice.gait) == choice and old.stopped is None
         replans = choice.controller == PLAN and old.stopped is None and replace(before, plan=choice.plan) == choice
-        replans = replans and ";" not in str(choice.plan)  # a plan of several begins with the first of them, standing
+        replans = replans and ";" not in str(choice.plan)  # a sequence of plans starts with the first of them, standing
         goes_on = (alike and choice.controller in (*COMMAND_CONTROLLERS, *GAIT_CONTROLLERS)) or replans
-        # its own steps go over into those of the other gait
+        # its steps continue into those of the other gait
         changes = goes_on and choice.controller in GAIT_CONTROLLERS
         try:
             then = f"{choice.gait}:{old.time:g}" if changes else None
@@ -387,7 +390,7 @@ class SimulationThread:
     def _reset(self) -> None:
         self._hand_over()
         self.command = Command()
-        if self._changed_over:  # not the change of gait again
+        if self._changed_over:  # without repeating the change of gait
             self.sim, self._changed_over = self._made(self.choice), False
         self.sim.pushes = ()
         self._commanded = False
@@ -408,10 +411,10 @@ class SimulationThread:
         self._finish_recording()
         path = Path(self._folder.name) / f"{file_stem(self.sim.robot.name)}-{time.strftime('%H%M%S')}.mcap"
         self.recorder = self._recorder(path)
-        self.recording = path  # said when it has begun
+        self.recording = path  # reported once it has started
 
     def _recorder(self, path: Path | None = None) -> Recorder:
-        """Shows all that happens in the plots, and keeps it in a file if there is one."""
+        """Return a recorder for the plots, and for a file if there is one."""
         return self.sim.recorder(path, on_rows=lambda columns: self.history.add(self.sim, columns))
 
     def _finish_recording(self) -> Path | None:
@@ -422,13 +425,13 @@ class SimulationThread:
         return path
 
     def _hand_over(self) -> None:
-        """A recording ends because its simulation does: nothing of it is lost."""
+        """End a recording with its simulation; nothing is lost."""
         self._take(self.on_recorded)
 
     def _take(self, receive: Callable[[Path], None]) -> None:
         if (path := self._finish_recording()) is not None:
             receive(path)
-            path.unlink(missing_ok=True)  # whoever receives it has read it
+            path.unlink(missing_ok=True)  # the receiver has read it
 
     @property
     def ground(self) -> Ground | None:
@@ -436,7 +439,7 @@ class SimulationThread:
 
 
 def _towards(goal: np.ndarray, q: np.ndarray) -> Command:
-    """Return the command to walk to a place, slower near it."""
+    """Return the command to walk to a goal, slower near it."""
     left = _left_of(q)
     ahead, away = np.array([left[1], -left[0]]), goal - q[:2]
     far = float(np.hypot(*away))
@@ -450,24 +453,24 @@ def _towards(goal: np.ndarray, q: np.ndarray) -> Command:
 
 
 def _left_of(q: np.ndarray) -> np.ndarray:
-    """The robot's left, on the level."""
+    """Return the robot's left, horizontally."""
     w, x, y, z = q[3:7]
     yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
     return np.array([-math.sin(yaw), math.cos(yaw)])
 
 
 def limit(key: str, sim: Simulation | None = None) -> float:
-    """The most of one part of a command that a simulation's controller follows; the usual one where it does not say."""
+    """Return the limit of one component of a command for a simulation's controller; the default if undefined."""
     known = None if sim is None or sim.controller is None else as_controller(sim.controller).command_limits(sim.robot)
     most = (known or {}).get(key)
     return float(most) if most is not None and math.isfinite(most) else float(getattr(COMMAND_LIMITS, key))
 
 
 def clipped(key: str, value: Given, sim: Simulation | None = None) -> float:
-    """A number of a command within its limits; junk is zero."""
+    """Return a number of a command clipped to its limits; zero if it is invalid."""
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):  # a whole number may be too large for a float
+    except (TypeError, ValueError, OverflowError):  # an integer may be too large for a float
         return 0.0
     most = limit(key, sim)
     return min(max(number, -most), most) if math.isfinite(number) else 0.0

@@ -1,6 +1,6 @@
-"""Live data for Foxglove: a robot that walks as ``/cmd_vel`` says, or a recording that is played over and over.
+"""Live data for Foxglove: a robot that follows ``/cmd_vel``, or a recording in a loop.
 
-It is served on this machine alone, to whoever has the address that is printed: it holds a token.
+It is served on this machine only, to clients with the printed address, which contains a token.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from footfall.view.driver import SimulationThread, fitting_controller, with_stan
 from footfall.view.foxglove_server import FoxgloveServer
 
 COMMAND = "/cmd_vel"
-_HEARD = 0.5  # [s] that a velocity holds
-_RATE = 50.0  # [Hz] of frames of a recording
-_MOST_BYTES = 4096  # of a message from a viewer
+_HEARD = 0.5  # [s] for which a velocity holds
+_RATE = 50.0  # [Hz], frames of a recording
+_MOST_BYTES = 4096  # largest message from a viewer
 
 
 class FoxgloveLive:
-    """Serves until ``stop``. ``address`` is what Foxglove's "open connection" wants."""
+    """Serve until ``stop``. ``address`` is for Foxglove's "open connection"."""
 
     def __init__(self, subject: Robot | Recording, host: str = "127.0.0.1", port: int = 0) -> None:
         need_extra("foxglove", "foxglove", "live data for Foxglove")
@@ -91,7 +91,7 @@ class FoxgloveLive:
 
     # -- what viewers say ----------------------------------------------------------------------------------------------
     def hear(self, topic: str, data: bytes) -> None:
-        """A velocity on ``/cmd_vel`` as JSON, in the form of a ROS Twist; anything else is left alone."""
+        """Process a velocity on ``/cmd_vel`` as JSON, in the form of a ROS Twist; anything else is ignored."""
         if topic != COMMAND or len(data) > _MOST_BYTES or self.driver is None:
             return
         with contextlib.suppress(ValueError, TypeError, KeyError, RecursionError, AttributeError):

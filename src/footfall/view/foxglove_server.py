@@ -1,7 +1,7 @@
-"""Foxglove's WebSocket protocol, guarded as the page is: a token, known Host and Origin, and nothing without them.
+"""Foxglove's WebSocket protocol with the page's security: a token, and known Host and Origin.
 
-foxglove-sdk has a server of its own, which takes any Origin and knows no token: any web page in the user's browser
-could read the robot and drive it. Messages and schemas are the SDK's, what is sent over the link is the same.
+The server of foxglove-sdk accepts any Origin and has no token: any web page in the user's browser could read and
+control the robot. Messages and schemas are the SDK's, and so are the bytes on the wire.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from nptrace._types import Foreign, Json
 
 PROTOCOL = "foxglove.sdk.v1"
 _APP = ("https://app.foxglove.dev",)
-_MOST_BYTES = 1 << 16  # of one message from a viewer
+_MOST_BYTES = 1 << 16  # largest message from a viewer
 _MOST_VIEWERS = 16
-_MOST_CHANNELS = 100  # that a viewer may subscribe to, or advertise
-_MESSAGE = 1  # opcode of data, both ways
+_MOST_CHANNELS = 100  # most channels that a viewer may subscribe to, or advertise
+_MESSAGE = 1  # opcode of data, in both directions
 _JUNK = (ValueError, TypeError, KeyError, AttributeError, RecursionError, struct.error)
 
 Heard = Callable[[str, bytes], None]  # (topic, JSON that a viewer published there)
 
 
 class LiveChannel:
-    """A topic that viewers may subscribe to; ``kind`` is a message class of foxglove-sdk, or a schema in JSON."""
+    """A topic that viewers may subscribe to; ``kind`` is a message class of foxglove-sdk, or a JSON schema."""
 
     def __init__(self, server: FoxgloveServer, number: int, topic: str, kind: Foreign) -> None:
         self._server, self.number, self.topic = server, number, topic
@@ -57,7 +57,7 @@ class LiveChannel:
         }
 
     def log(self, message: Foreign, log_time: int) -> None:
-        """Send a message to whoever has subscribed."""
+        """Send a message to all subscribers."""
         viewers = [viewer for viewer in self._server.viewers() if self.number in viewer.subscribed.values()]
         if viewers:
             data = json.dumps(message).encode() if self._is_json else message.encode()
@@ -66,7 +66,7 @@ class LiveChannel:
 
 
 class FoxgloveServer:
-    """Channels for viewers on this machine who know the token. ``hear`` gets what they publish as JSON."""
+    """Channels for viewers on this machine with the token. ``hear`` receives what they publish as JSON."""
 
     def __init__(self, host: str, port: int, hear: Heard) -> None:
         from websockets.sync import server as websockets_server
@@ -93,17 +93,17 @@ class FoxgloveServer:
         )
 
     def start(self) -> None:
-        """Serve, once the channels are there."""
+        """Start serving, once the channels exist."""
         threading.Thread(target=self._server.serve_forever, name="footfall-foxglove", daemon=True).start()
 
     @property
     def address(self) -> str:
-        """Address for Foxglove's "open connection"."""
+        """Return the address for Foxglove's "open connection"."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         return f"ws://{name}:{self.port}/?token={self.token}"
 
     def channel(self, topic: str, kind: Foreign) -> LiveChannel:
-        """Add a topic, before anybody is served."""
+        """Add a topic, before serving starts."""
         made = LiveChannel(self, len(self.channels) + 1, topic, kind)
         self.channels.append(made)
         return made
@@ -120,7 +120,7 @@ class FoxgloveServer:
 
     # -- the guard -----------------------------------------------------------------------------------------------------
     def refusal(self, path: str, hosts: list[str], origins: list[str]) -> str | None:
-        """Why a request is refused, or None."""
+        """Return why a request is refused, or None."""
         names = {f"{f'[{name}]' if ':' in name else name}:{self.port}" for name in LOOPBACK}
         if len(hosts) != 1 or hosts[0].lower() not in names:
             return "foreign Host"
@@ -165,7 +165,7 @@ class FoxgloveServer:
                 )
                 viewer.say(op="advertise", channels=[channel.advertised for channel in self.channels])
                 for message in connection:
-                    with contextlib.suppress(*_JUNK):  # is left alone
+                    with contextlib.suppress(*_JUNK):  # is ignored
                         viewer.take(message, self.hear)
         finally:
             self._viewers.remove(viewer)
@@ -173,12 +173,14 @@ class FoxgloveServer:
 
 
 class _Viewer:
-    """One link: what it has subscribed to and publishes. Of each subscription the newest message waits to be sent."""
+    """One connection: its subscriptions and publications. For each subscription, the newest message waits to be
+    sent.
+    """
 
     def __init__(self, connection: Foreign) -> None:
         self._connection = connection
         self.subscribed: dict[int, int] = {}  # subscription -> channel
-        self._topics: dict[int, str] = {}  # of what it publishes
+        self._topics: dict[int, str] = {}  # channels that it publishes
         self._waiting: dict[int, bytes] = {}
         self._changed, self._ended = threading.Condition(), False
         threading.Thread(target=self._send, name="footfall-foxglove-viewer", daemon=True).start()
@@ -194,7 +196,7 @@ class _Viewer:
             self._changed.notify()
 
     def take(self, message: Foreign, hear: Heard) -> None:
-        """Obey a message of the viewer."""
+        """Process a message of the viewer."""
         if isinstance(message, bytes):
             kind, number = struct.unpack_from("<BI", message)
             if kind == _MESSAGE and number in self._topics:
@@ -223,7 +225,7 @@ class _Viewer:
             table[number] = value
 
     def _send(self) -> None:
-        with contextlib.suppress(Exception):  # the link is gone, which whoever reads from it finds out
+        with contextlib.suppress(Exception):  # the connection is closed, which its reader detects
             while True:
                 with self._changed:
                     self._changed.wait_for(lambda: self._waiting or self._ended)
@@ -242,7 +244,7 @@ class _Viewer:
 
 
 def _may_connect(origin: str) -> bool:
-    """Whether a page of this origin may connect: Foxglove's own, one of this machine, or an app that is no web page."""
+    """Return whether a page of this origin may connect: Foxglove's own, one of this machine, or a native app."""
     parts = urlsplit(origin.lower())
     if parts.scheme in ("http", "https"):
         return origin.lower() in _APP or parts.hostname in LOOPBACK

@@ -1,10 +1,10 @@
-"""A gamepad or held keys in the browser: a small script of the page reads them, a link of its own brings them here.
+"""Gamepad and held keys in the browser: a small script on the page reads them and sends them over a separate
+connection.
 
-Viser has no hook for gamepads, nor for keys that are held. The script looks at them twenty times a second and sends
-what it sees over a websocket to the same guarded server, which asks for the same Host, Origin and token as of the page.
-Arrow keys and W A S D are a stick that is out while they are held; viser, which would move the camera by them, does not
-get to see them. A gamepad that is unplugged, a page that is hidden or closed, and a silence all end the command. What
-is not understood ends the link.
+Viser has no interface for gamepads, or for held keys. The script polls them twenty times a second and sends their state
+over a websocket to the page's server, with the same checks of Host, Origin and token. Arrow keys and W A S D act as a
+deflected stick while held, and are hidden from viser, which would move the camera. An unplugged gamepad, a hidden or
+closed page, and silence all end the command. An invalid message closes the connection.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from footfall.errors import finite
 from nptrace._types import Given
 
 PROTOCOL = "footfall-gamepad"
-DEAD_ZONE = 0.12  # of a stick's way: sticks seldom rest at zero
+DEAD_ZONE = 0.12  # fraction of a stick's range: sticks seldom rest at zero
 SILENCE = 0.4  # [s] after which a gamepad is lost
-FULL = {"forward": 1.0, "sideways": 0.4, "turn": 1.2}  # of a stick at its end: within what robots follow well
-BUTTONS = {0: "push", 1: "halt", 3: "pause", 9: "reset", 12: "higher", 13: "lower"}  # A, B, Y, start, cross up and down
+FULL = {"forward": 1.0, "sideways": 0.4, "turn": 1.2}  # speeds at full deflection: robots follow these well
+BUTTONS = {0: "push", 1: "halt", 3: "pause", 9: "reset", 12: "higher", 13: "lower"}  # A, B, Y, start, D-pad up and down
 _MOST_TEXT = 2000  # characters of a message
 
 SCRIPT = """
@@ -81,14 +81,14 @@ SCRIPT = """
 
 
 def beyond_dead_zone(value: float) -> float:
-    """A stick's way without its dead zone, from -1 to 1; continuous at its edge."""
+    """Return a stick's deflection without its dead zone, from -1 to 1; continuous at its edge."""
     size = min(abs(value), 1.0)
     return math.copysign((size - DEAD_ZONE) / (1.0 - DEAD_ZONE), value) if size > DEAD_ZONE else 0.0
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One look at a gamepad: velocities asked for, and which buttons are down."""
+    """One reading of a gamepad: commanded velocities, and pressed buttons."""
 
     command: dict[str, float]
     down: frozenset[str]
@@ -99,7 +99,7 @@ class Seen:
 
 
 def understood(text: Given) -> Seen:
-    """A message of the script; a ValueError for anything else."""
+    """Parse a message of the script; raise a ValueError for anything else."""
     if not isinstance(text, str) or len(text) > _MOST_TEXT:
         raise ValueError("not a string, or too long")
     try:
@@ -121,9 +121,9 @@ def understood(text: Given) -> Seen:
 
 @dataclass(eq=False)
 class Gamepad:
-    """One link. ``move`` is called with the command while a stick is out, and once as they come to rest.
+    """One connection. ``move`` is called with the command while a stick is deflected, and once when all return to rest.
 
-    ``press`` is called with the name of a button as it goes down, ``gone`` when the link has ended.
+    ``press`` is called with the name of a pressed button, ``gone`` when the connection has ended.
     """
 
     move: Callable[[Gamepad, dict[str, float]], None]
@@ -133,7 +133,7 @@ class Gamepad:
     last: Seen = Seen({}, frozenset())
 
     def hear(self, text: Given) -> None:
-        """A message; a ValueError says that it is none."""
+        """Process a message; raise a ValueError if it is invalid."""
         seen = understood(text)
         self.heard = time.monotonic()
         if not seen.at_rest or not self.last.at_rest:

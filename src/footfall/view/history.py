@@ -1,4 +1,4 @@
-"""The last seconds of a live run, as the plots show them."""
+"""The last seconds of a live run, for its plots."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from footfall.spatial.rotation import to_euler
 from nptrace._types import PyTree
 
 SECONDS = 6.0
-_MARGIN_EVERY = 5  # rows: a margin needs the whole kinematics
+_MARGIN_EVERY = 5  # rows between margins, which need the full kinematics
 
 
 class PlotHistory:
@@ -46,7 +46,7 @@ class PlotHistory:
         self.forces.clear()
 
     def add(self, sim: Simulation, block: dict[str, ndarray]) -> None:
-        """The last row of a block, with means over it where a peak says little."""
+        """Add the last row of a block, with means over it for quantities with spikes."""
         robot, q, v = sim.robot, block["q"][-1], block["v"][-1]
         rates = block.get("rotor_velocity", block["v"][:, robot.nv - robot.nj :])
         power = float(np.maximum(block["torque"] * rates, 0.0).sum(axis=1).mean())
@@ -72,14 +72,14 @@ class PlotHistory:
         self.forces.append(block["force_mean"][-1, :, 2])
 
     def arrays(self) -> dict[str, PyTree]:
-        """Columns as arrays, and ``force``: vertical forces, means over 10 ms, one row per foot."""
+        """Return columns as arrays, and ``force``: vertical forces, means over 10 ms, one row per foot."""
         table = np.array(self.rows).reshape(-1, len(self.COLUMNS))
         columns = {name: table[:, k] for k, name in enumerate(self.COLUMNS)}
         columns["force"] = np.array(self.forces).T if self.forces else np.zeros((0, 0))
         return columns
 
     def costs(self, weight: float, over: float = 1.0) -> ndarray:
-        """Cost of transport over the last second or so before every row; NaN while it stands."""
+        """Return the cost of transport over about the last second before every row; NaN at rest."""
         columns = self.arrays()
         time, power, speed = (columns[key] for key in ("time", "power", "speed"))
         first = np.searchsorted(time, time - over)
@@ -90,7 +90,7 @@ class PlotHistory:
         return np.where(moving, done / (weight * np.where(moving, gone, 1.0)), np.nan)
 
     def cost_of_transport(self, weight: float) -> float:
-        """Positive work of the motors over weight and distance, of what is kept; infinite at a stand."""
+        """Return positive work of the motors over weight and distance in this window; infinite at rest."""
         if len(self.rows) < 20:
             return float("inf")
         table = np.array(self.rows)

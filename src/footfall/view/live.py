@@ -38,7 +38,8 @@ HINTS = {
 }
 STEPS = {"forward": 0.05, "sideways": 0.05, "turn": 0.05, "height": 0.005, "roll": 0.01, "pitch": 0.01}
 PACES = {"real time": 1.0, "1/2": 0.5, "1/4": 0.25, "1/10": 0.1}
-KEYS: tuple[tuple[str, str, str, float], ...] = (  # label, key, part of the command, change; held keys are of SCRIPT
+# label, key, component of the command, change; held keys are handled in SCRIPT
+KEYS: tuple[tuple[str, str, str, float], ...] = (
     ("Faster", "I", "forward", 0.1),
     ("Slower, backwards", "K", "forward", -0.1),
     ("Turn left", "J", "turn", 0.2),
@@ -56,15 +57,15 @@ OTHER_KEYS = (
     ("Stand still", "space"),
     ("Push", "P"),
     ("Reset", "R"),
-    ("Pause or go on", "B"),
+    ("Pause or continue", "B"),
     ("One step", "N"),
 )
-PLAN_COLOR = (20, 150, 140)  # of planned paths
+PLAN_COLOR = (20, 150, 140)  # colour of planned paths
 _TEXT_EVERY, _PLOT_EVERY = 0.25, 0.4  # [s]
 
 
 class LivePage:
-    """Puts a driver's simulation on a server's page."""
+    """Put a driver's simulation on a server's page."""
 
     def __init__(self, server: Server, driver: SimulationThread) -> None:
         self.server, self.driver = server, driver
@@ -72,9 +73,9 @@ class LivePage:
         self.commander: int | Gamepad | None = None  # whose command is followed
         self._lock = threading.Lock()
         self._texted = self._plotted = 0.0
-        self._shown: Foreign = None  # the state that is drawn
-        self._recording_for: Foreign = None  # the browser that asked for the recording
-        self._told = Command()  # what the sliders show
+        self._shown: Foreign = None  # the displayed state
+        self._recording_for: Foreign = None  # the browser that requested the recording
+        self._told = Command()  # values of the sliders
         light(self.scene)
         look_from(server.viser.initial_camera, size_of(driver.sim.robot))
         self.world = self.scene.add_frame("/world", show_axes=False)
@@ -100,7 +101,7 @@ class LivePage:
 
     # -- who is there --------------------------------------------------------------------------------------------------
     def present(self) -> bool:
-        """Whether the browser or gamepad that gave the command still answers."""
+        """Return whether the commanding browser or gamepad still responds."""
         who = self.commander
         if who is None:
             return False
@@ -117,7 +118,7 @@ class LivePage:
             self.driver.command = Command()
 
     def _from(self, event: Foreign) -> bool:
-        """Remember who gave a command; False for changes that we made ourselves."""
+        """Store the source of a command; return False for changes by the program."""
         if event.client_id is None:
             return False
         self.commander = int(event.client_id)
@@ -150,7 +151,7 @@ class LivePage:
         self.sliders: dict[str, Foreign] = {}
         with gui.add_folder("Command"):
             self._sliders(SPEEDS)
-            halt = gui.add_button("Stand still", color="red", hint="All speeds zero (space)")
+            halt = gui.add_button("Stand still", color="red", hint="Set all speeds to zero (space)")
             halt.on_click(lambda _: self.halt())
         with gui.add_folder("Posture"):
             self._sliders(POSTURE)
@@ -170,7 +171,7 @@ class LivePage:
             self.buttons = gui.add_button_group("", ("pause", "step", "reset"))
             self.buttons.on_click(lambda event: self._pressed(str(event.target.value)))
             self.push_speed = gui.add_slider("push [m/s]", min=0.1, max=1.5, step=0.1, initial_value=0.5)
-            gui.add_button("Push", hint="A shove to the right (P)").on_click(lambda _: self.push())
+            gui.add_button("Push", hint="A push to the right (P)").on_click(lambda _: self.push())
             pace = gui.add_dropdown("time runs", tuple(PACES), hint="Slow motion")
             pace.on_update(lambda event: setattr(driver, "pace", PACES.get(str(event.target.value), 1.0)))
             self.follow = gui.add_checkbox("follow the robot", True)
@@ -184,7 +185,7 @@ class LivePage:
         return menu
 
     def _planning_controls(self) -> None:
-        """Sliders for the weights of the present task, a place to walk to, and lines for what is planned."""
+        """Add sliders for the weights of the task, a goal to walk to, and lines for the plan."""
         planner, gui = self.driver.planner, self.gui
         names = () if planner is None else tuple(planner.weights)
         if tuple(self.weights) != names:
@@ -208,12 +209,12 @@ class LivePage:
             self.driver.set_weight(name, event.target.value)
 
     def _dragged(self, event: Foreign) -> None:
-        """Somebody dragged the goal."""
+        """Handle dragging of the goal."""
         self.commander = int(event.client_id) if event.client_id is not None else self.commander
         self.driver.set_goal(self.goal.position)
 
     def _plan_controls(self) -> None:
-        """A plan in words: what a menu of names cannot say."""
+        """Add the input for a plan as text."""
         hint = "step, side, height [m], turn [rad], time of a swing [s], ...: walk step=0.15 height=0.06; postures"
         self.plan = self.gui.add_text("plan in words", str(self.driver.choice.plan or ""), hint=hint)
         self.gui.add_button("Follow this plan").on_click(lambda _: self._follow_plan())
@@ -238,7 +239,7 @@ class LivePage:
             self.driver.set_command(**{key: event.target.value})
 
     def _chosen(self, key: str, event: Foreign) -> None:
-        if event.client_id is not None:  # a person, not ourselves
+        if event.client_id is not None:  # changed by a person, not by the program
             self.driver.choose(key, event.target.value)
 
     def _stepped(self, part: str, change: float, event: Foreign) -> None:
@@ -250,7 +251,7 @@ class LivePage:
         self.driver.set_command(**command)
 
     def _button(self, pad: Gamepad, name: str) -> None:
-        """A button of a gamepad went down."""
+        """Handle a pressed button of a gamepad."""
         if name in ("higher", "lower"):
             change = 0.01 if name == "higher" else -0.01
             self._moved(pad, {"height": round(self.driver.command.height + change, 4)})
@@ -258,7 +259,7 @@ class LivePage:
             {"push": self.push, "halt": self.halt, "pause": self._pause, "reset": self.driver.reset}[name]()
 
     def halt(self) -> None:
-        """All speeds zero; the posture stays."""
+        """Set all speeds to zero; the posture stays."""
         self.driver.set_command(forward=0.0, sideways=0.0, turn=0.0)
 
     def push(self) -> None:
@@ -280,13 +281,13 @@ class LivePage:
         self.driver.take(self._send)
 
     def _send(self, path: Path) -> None:
-        """Have the browser that asked for a recording save it."""
+        """Let the browser that requested a recording save it."""
         if self._recording_for is not None:
             self._recording_for.send_file_download(path.name, path.read_bytes(), save_immediately=True)
 
     # -- in the driver's thread ----------------------------------------------------------------------------------------
     def changed(self) -> None:
-        """Another simulation, or the same from its start."""
+        """Reset the page for another simulation, or for the present one from its start."""
         self._draw()
         self.stage.forget()
         self.record.label = "Record"
@@ -316,19 +317,19 @@ class LivePage:
         if self._drawn[1] != choice.ground:
             if self._drawn[1]:
                 self.scene.remove_by_name(self._ground)
-            self._grounds += 1  # another name every time: a browser keeps the pose of a node that had the same
+            self._grounds += 1  # a new name every time: a browser keeps the pose of a node with an old name
             self._ground = f"/world/ground{self._grounds}"
             draw_ground(self.scene, self.driver.ground, root=self._ground)
         self._drawn = (robot, choice.ground)
 
     def _look(self, size: float) -> None:
-        """Bring the eye of everybody as near as the robot's size asks for."""
+        """Move every camera to a distance that fits the robot's size."""
         look_from(self.server.viser.initial_camera, size)
         for client in self.server.viser.get_clients().values():
             look_from(client.camera, size)
 
     def frame(self) -> None:
-        """A new picture if anything moved, and now and then new numbers."""
+        """Draw a new picture if anything moved, and new numbers now and then."""
         driver, now = self.driver, time.monotonic()
         state = (driver.sim, driver.sim.state, self.follow.value)
         if self._shown is None or any(a is not b for a, b in zip(state, self._shown)):
@@ -347,7 +348,7 @@ class LivePage:
             self.plots.show(driver.history, self._weight())
 
     def _show_plan(self) -> None:
-        """Draw where the plan takes the trunk and the feet."""
+        """Draw the planned path of the trunk and the feet."""
         planner = self.driver.planner
         if planner is None or self.driver.sim.stopped is not None:
             return
@@ -371,7 +372,7 @@ class LivePage:
         for key, slider in self.sliders.items():
             wanted = float(getattr(command, key))
             if wanted != getattr(self._told, key) and abs(float(slider.value) - wanted) > 1e-6:
-                slider.value = wanted  # others stay: somebody may have moved one just now
+                slider.value = wanted  # others stay: a user may have just moved one
         self._told = command
 
     def _words(self) -> str:
@@ -389,13 +390,13 @@ class LivePage:
         planner = driver.planner
         if planner is not None and planner.plans:
             took = 1e3 * planner.processor_time_per_plan
-            numbers.append(f"{planner.plan_rate:g} plans a second of {took:.1f} ms")
+            numbers.append(f"{planner.plan_rate:g} plans per second, each {took:.1f} ms")
         lines = [f"**{as_text(driver.sim.robot.name)}: {as_text(driver.status)}**", " · ".join(numbers)]
         if choice.controller in GAIT_CONTROLLERS:
             others = ", ".join(COMMAND_FOLLOWERS)
             lines.append(f"*{choice.controller} walks straight ahead; sideways and turn act on {others}.*")
         elif choice.controller == PLAN:
-            lines.append(f"*plan: {choice.plan}; another is taken over while it moves.*")
+            lines.append(f"*plan: {choice.plan}; a new one continues while it moves.*")
         elif choice.controller in self.driver.given or is_policy(choice.controller):
             pass  # a user-defined one, which may follow commands or not; a policy does
         elif choice.controller not in COMMAND_FOLLOWERS:
@@ -410,19 +411,19 @@ class LivePage:
 
 
 def rounded_limit(key: str, simulation: Simulation | None) -> float:
-    """Return the end of a slider: whole steps, within the limit of what is followed."""
+    """Return the end of a slider: whole steps, within the limit of the command."""
     step = STEPS[key]
     return round(max(1.0, np.floor(limit(key, simulation) / step + 1e-9)) * step, 6)
 
 
 def _set(handle: Foreign, name: str, value: Given) -> None:
-    """A property of something on the page, sent to the browsers only when it changes."""
+    """Set a property of an element on the page; browsers are informed only of changes."""
     if getattr(handle, name) != value:
         setattr(handle, name, value)
 
 
 def help_text() -> str:
-    """Keys, gamepad and colours, as the page's own help."""
+    """Return the help text of keys, gamepad and colours."""
     pairs = [(key, label.lower()) for label, key, _, _ in KEYS] + [(key, label.lower()) for label, key in OTHER_KEYS]
     keys = "\n".join(f"| **{key}** | {label} |" for key, label in pairs)
     return f"""| key | does |
@@ -432,8 +433,8 @@ def help_text() -> str:
 | **A D**, left and right | turn while held |
 | **Q E** | to the left and right while held |
 
-The other keys change the command by a step; the command stays until it is changed again. Mouse: drag to turn, wheel to
-come nearer, right button to shift.
+The other keys change the command by a step; the command stays until it is changed again. Mouse:
+drag to rotate, wheel to zoom, right button to pan.
 
 **Gamepad**: left stick forward and sideways, right stick turns. A push, B stand still, Y pause, start reset, cross
 up and down: height.

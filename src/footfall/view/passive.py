@@ -1,8 +1,8 @@
-"""``ff.viewer``: the web page of a user-written loop, which shows it states as it goes.
+"""``ff.viewer``: a web page for a user-written loop, which passes it states.
 
 with ff.viewer(sim) as v:
     while v.is_running():
-        sim.set_command(v.command)          # what somebody asks for by keys, sliders or a gamepad
+        sim.set_command(v.command)          # from keys, sliders or a gamepad
         sim.step()
         v.sync()
 """
@@ -15,7 +15,6 @@ import webbrowser
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -34,17 +33,18 @@ from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _TEXT_EVERY = 0.25  # [s]
 _NOBODY: int | Gamepad | None = None
-_BEHIND = 0.25  # [s] by which a loop that is slower than the clock is no more waited for
+_BEHIND = 0.25  # [s]: a loop that lags by more is no longer synchronised with the clock
 
 
 class Viewer:
-    """A page that shows what ``sync`` is given; made by ``ff.viewer``, and a context manager.
+    """A page that shows the states passed to ``sync``; created by ``ff.viewer``, and a context manager.
 
-    ``command`` is what somebody at the page asks for: zero while nobody is there.
+    ``command`` is the command from the page: zero without a connected browser.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Viewer:
         self.server.links[PROTOCOL] = lambda: Gamepad(self._moved, lambda pad, name: None, self._gone)
         page.on_client_disconnect(self._left)
         self._drawn = self._texted = -np.inf
-        self._clock: tuple[float, float] | None = None  # (wall time, simulated time) from which real time counts
+        self._clock: tuple[float, float] | None = None  # (wall time, simulated time) at which real time started
         opened = browse and webbrowser.open(self.address)
         print(self.address if opened else f"open {self.address} in a browser", file=sys.stderr, flush=True)
         if self.stage.note:
@@ -99,18 +99,18 @@ class Viewer:
     # -- for the loop ------------------------------------------------------------------------------------------------
     @property
     def address(self) -> str:
-        """Address of the page, for a browser on this machine."""
+        """Return the address of the page, for a browser on this machine."""
         return self.server.address
 
     @property
     def command(self) -> Command:
-        """Command from keys, sliders or a gamepad; zero once no browser answers."""
+        """Return the command from keys, sliders or a gamepad; zero once no browser responds."""
         who = self._commander
         lost = who is not None and (who.lost if isinstance(who, Gamepad) else self.server.lost(who))
         return Command() if lost else self._command
 
     def is_running(self) -> bool:
-        """Return whether the loop should go on: until ``stop``, or the button on the page."""
+        """Return whether the loop should continue: until ``stop``, or the button on the page."""
         return not self._ended
 
     def sync(
@@ -119,14 +119,14 @@ class Viewer:
         forces: Float[ndarray, "nf 3"] | None = None,
         time_now: float | None = None,
     ) -> None:
-        """Show where the robot is now; called in every iteration of a loop, it draws thirty times a second.
+        """Show the present state of the robot; called in every iteration of a loop, it draws thirty times a second.
 
-        With ``real_time`` it also waits until the clock has come as far as the simulated time.
+        With ``real_time`` it also waits until the clock has reached the simulated time.
 
         Args:
-            q: that of the simulation unless given; a viewer of a Robot needs it.
-            forces: of the ground on the feet, world axes [N]; the simulation's unless given.
-            time_now: [s], for the clock and the status; the simulation's unless given.
+            q: Configuration; the simulation's unless given. A viewer of a Robot requires it.
+            forces: Forces of the ground on the feet, world axes [N]; the simulation's unless given.
+            time_now: Time for the clock and the status [s]; the simulation's unless given.
         """
         sim = self.simulation
         if q is None and sim is None:
@@ -170,13 +170,13 @@ class Viewer:
         return f'<a href="{address}" target="_blank" rel="noopener">{address}</a>'
 
     def _wait(self, now: float, simulated: float) -> float:
-        """Sleep while the simulation is ahead of the clock; the time now."""
+        """Sleep while the simulation is ahead of the clock; return the present time."""
         if (
             self._clock is None
             or simulated < self._clock[1]
             or now - self._clock[0] > simulated - self._clock[1] + _BEHIND
         ):
-            self._clock = (now, simulated)  # begun, gone back, or too slow to catch up
+            self._clock = (now, simulated)  # started, set back, or too slow to catch up
         ahead = (simulated - self._clock[1]) - (now - self._clock[0])
         if ahead > 1e-3:
             time.sleep(ahead)
@@ -233,9 +233,9 @@ def viewer(
     loop may pass to ``sim.set_command``. In a notebook, the return value displays the page's address.
 
     Args:
-        subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
+        subject: A Simulation; or a Robot whose states are passed by ``v.sync(q)``.
         ground: Ground to draw under a Robot; a level plane unless given.
-        port: Port of the page; 0 takes a free one.
+        port: Port of the page; 0 chooses a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
         real_time: Limit the loop to real time in ``sync``.
 

@@ -1,4 +1,4 @@
-"""The page of a recording: the robot as it was, with a timeline, and plots of the whole run."""
+"""The page of a recording: the robot with a timeline, and plots of the whole run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FRAME = 1.0 / 30.0  # [s]
 
 
 class PlaybackPage:
-    """Plays a recording on a server's page, over and over, until it is stopped."""
+    """Play a recording on a server's page in a loop, until it is stopped."""
 
     def __init__(self, server: Server, rec: Recording, title: str = "") -> None:
         if not len(rec):
@@ -64,7 +64,7 @@ class PlaybackPage:
             self._thread.join(timeout=5.0)
 
     def show(self, row: int) -> None:
-        """The robot as it was in one row."""
+        """Show the robot in one row."""
         rec = self.rec
         with self.server.viser.atomic():
             self.stage.show(rec.q[row], rec.force[row] if "force" in rec else None, objects=rec.object_poses(row))
@@ -77,7 +77,7 @@ class PlaybackPage:
         self.playing.value = not self.playing.value
 
     def _slid(self, event: Foreign) -> None:
-        if event.client_id is not None:  # a person, not the clock
+        if event.client_id is not None:  # moved by a person, not by the clock
             self._moved = True
 
     def _run(self) -> None:
@@ -107,7 +107,7 @@ class PlaybackPage:
             reported = f"\n\n*{as_text(events[-1].kind)} at {events[-1].time:.2f} s: {as_text(events[-1].message)}*"
         reported += f"\n\n*{as_text(self.stage.note)}*" if self.stage.note else ""
         if self.ground is None:
-            reported += "\n\n*its ground is not in the recording: a level plane is drawn*"
+            reported += "\n\n*its ground is not in the recording: a level plane is shown*"
         whose = f"**{as_text(self.title)}** ({as_text(self.rec.robot.name)})"
         return f"{whose}\n\n{self.rec.time[row]:.2f} of {self.end:.2f} s{reported}"
 

@@ -10,11 +10,11 @@ from nptrace._types import Foreign
 COLORS = ("#2e75b6", "#d66e28", "#1b9e77", "#c2458f", "#8c6d31", "#5e6ad2")
 AXES: Foreign = ({"label": "time [s]", "labelSize": 16, "size": 30, "labelGap": 0}, {"size": 62})
 _NO_FEET = ("no feet",)
-_FEW = 150  # points a line
+_FEW = 150  # points per line
 
 
 class Plots:
-    """Trunk, vertical forces, torque, margin, energy, power and cost of transport over the last seconds."""
+    """Plots of trunk, vertical forces, torque, margin, energy, power and cost of transport over the last seconds."""
 
     def __init__(self, gui: Foreign, feet: tuple[str, ...]) -> None:
         feet = feet or _NO_FEET
@@ -30,17 +30,17 @@ class Plots:
             "cost": self._plot(gui, "cost of transport, over 1 s", ("cost",)),
         }
         self.names = feet
-        self._drawn: tuple[float, ...] = ()  # the newest row that is drawn
+        self._drawn: tuple[float, ...] = ()  # the newest row that was drawn
 
     def feet(self, names: tuple[str, ...]) -> None:
-        """Another robot."""
+        """Set the feet of another robot."""
         names = names or _NO_FEET
         if names != self.names:
             self.made["force"].series = _series(names)
             self.names = names
 
     def show(self, history: PlotHistory, weight: float) -> None:
-        """Draw what is kept, thinned."""
+        """Draw the history, thinned out."""
         if len(history.rows) < 3 or history.rows[-1] == self._drawn:
             return
         columns, self._drawn = history.arrays(), history.rows[-1]
@@ -82,7 +82,7 @@ def _series(names: tuple[str, ...]) -> tuple[Foreign, ...]:
 
 
 def _filled(values: np.ndarray) -> np.ndarray:
-    """Gaps (no foot on the ground: no margin) as the last value before."""
+    """Return values with gaps (no margin without contact) filled by the last value before."""
     good = np.isfinite(values)
     if good.all() or not good.any():
         return np.nan_to_num(values)

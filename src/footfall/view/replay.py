@@ -1,6 +1,6 @@
 """A recording as a 3-D replay in one HTML page that plays without a server or a network.
 
-Several recordings play side by side, as do footfall's run and MuJoCo's. The camera goes with the first.
+Several recordings play side by side, such as footfall's run and MuJoCo's. The camera follows the first.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
 from nptrace._types import Foreign
 
-FRAMES = 20.0  # a second
-LONGEST = 20.0  # [s] that are shown
-_PATH = 400  # places of a path
-_LENS = math.radians(50.0)  # from top to bottom of the picture: wider ones bend a robot that is near
+FRAMES = 20.0  # per second
+LONGEST = 20.0  # longest duration shown [s]
+_PATH = 400  # points of a path
+_LENS = math.radians(50.0)  # vertical field of view: a wider one distorts a nearby robot
 
 
 @dataclass(frozen=True)
 class ReplayPage:
-    """Recordings to be shown together, by the name that stands over each robot."""
+    """Recordings to be shown together, by the label above each robot."""
 
     caption: str
     recordings: Mapping[str, Recording]
 
     @property
     def ground(self) -> Ground | None:
-        """That of the first recording which knows it."""
+        """Return the ground of the first recording that has one."""
         return next((found for rec in self.recordings.values() if (found := rec.ground) is not None), None)
 
     def _repr_html_(self) -> str:
-        """Plays in a notebook."""
+        """Return the page for a notebook."""
         return embedded(replay_page(self), self.caption)
 
 
 def replay_page(replay: ReplayPage, frames: float = FRAMES) -> str:
-    """The replay as the text of a standalone HTML page."""
+    """Return the replay as the text of a standalone HTML page."""
     recordings = dict(replay.recordings)
     for name, rec in recordings.items():
         if not len(rec):
@@ -81,14 +81,14 @@ def replay_page(replay: ReplayPage, frames: float = FRAMES) -> str:
 
 
 def look_from(camera: Foreign, size: float, robots: int = 1) -> None:
-    """A first view from ahead, and from the right of a single robot, near enough to fill the page."""
+    """Set the initial view from the front, and from the right of a single robot, at a distance that fills the page."""
     far = (2.6 + 0.5 * (robots - 1)) * size
-    # several stand beside each other: seen from ahead they do not hide each other
+    # several stand side by side: seen from the front they do not hide each other
     x, y, z = (0.51, -0.76, 0.41) if robots == 1 else (0.83, -0.38, 0.41)
     camera.position = (x * far, y * far, z * far + 0.2 * size)
     camera.look_at = (0.0, 0.0, 0.2 * size)
     camera.fov = _LENS
-    if hasattr(camera, "up"):  # a camera of a page that is open has another word for it, and has it already
+    if hasattr(camera, "up"):  # the camera of an open page has another attribute for it, which is already set
         camera.up = (0.0, 0.0, 1.0)
 
 
@@ -100,7 +100,7 @@ def _played(
     frames: float,
     ground: Ground | None,
 ) -> str:
-    """Every frame in turn; a robot whose run ended early stays where it was."""
+    """Yield every frame; a robot whose run ended early stays in place."""
     start = min(float(rec.time[0]) for rec in recordings)
     end = min(max(float(rec.time[-1]) for rec in recordings), start + LONGEST)
     for stage, rec in zip(stages, recordings):
@@ -120,7 +120,7 @@ def _played(
 
 
 def embedded(page: str, caption: str, height: int = 520) -> str:
-    """A page inside another, in one file: the text of an iframe."""
+    """Return a page inside another, in one file: the text of an iframe."""
     text = page.replace("&", "&amp;").replace('"', "&quot;")
     title = caption.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     look = f"width:100%;height:{height}px;border:1px solid #e1e5ea;border-radius:6px"

@@ -1,6 +1,6 @@
 """Live data for Rerun: a robot that walks, or a recording, in Rerun's own viewer in a browser.
 
-Rerun's server runs in a process of its own, on this machine alone.
+Rerun's server runs in a separate process, on this machine only.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from footfall.sim.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Foreign
 
-_RATE = 50.0  # [Hz] of frames
-_PATIENCE = 30.0  # [s] in which the server has to come up
+_RATE = 50.0  # [Hz], rate of frames
+_PATIENCE = 30.0  # [s] for the server to start
 
 
 class RerunLive:
-    """Serves until ``stop``. ``address`` is a page with Rerun's viewer.
+    """Serve until ``stop``. ``address`` is a page with Rerun's viewer.
 
     subject: a simulation, which is run in real time, or a recording, which is sent as a whole.
     """
@@ -91,7 +91,7 @@ class RerunLive:
         self.stream.flush()
 
     def _run(self, sim: Simulation) -> None:
-        """Step in real time, and send a frame of every fiftieth of a second."""
+        """Step in real time, and send a frame every fiftieth of a second."""
         ticks = max(1, round(1.0 / (_RATE * sim.model.period)))
         began, start = time.monotonic(), sim.time
         while sim.stopped is None and not self._ended.wait(max(0.0, began + sim.time - start - time.monotonic())):
@@ -103,14 +103,14 @@ class RerunLive:
 
 
 def program() -> str:
-    """Return Rerun's own program: ``python -m rerun`` would start it as a child, which outlives it."""
+    """Return the path of Rerun's executable: ``python -m rerun`` would start it as a child, which outlives it."""
     import rerun_cli
 
     return str(Path(str(rerun_cli.__file__)).with_name("rerun.exe" if os.name == "nt" else "rerun"))
 
 
 def frame_of(sim: Simulation) -> Frame:
-    """Return the present moment of a simulation."""
+    """Return the present state of a simulation as a frame."""
     state = sim.state
     return Frame(
         stamp=round(sim.time * 1e9),

@@ -1,17 +1,18 @@
-"""Texts of others where they could do harm: on the page, and in the names of files."""
+"""Untrusted text made safe: on the page, and in file names."""
 
 from __future__ import annotations
 
 import re
 
 _MOST = 500  # characters of a text on the page
-_LINKS = (("://", ":\u2060//"), ("www.", "www\u2060."), ("@", "@\u2060"))  # an invisible joiner: it is no link any more
+# an invisible joiner, so that it is not a link
+_LINKS = (("://", ":\u2060//"), ("www.", "www\u2060."), ("@", "@\u2060"))
 
 
 def as_text(text: object) -> str:
-    """A text for viser's markdown that shows as it is: no markup, no HTML, no link comes of it.
+    """Return a text that viser's markdown shows literally, without markup, HTML or links.
 
-    Recordings and models are written by anybody, and viser puts HTML that stands in a markdown into the page.
+    Recordings and models are untrusted, and viser inserts HTML from markdown into the page.
     """
     plain = " ".join(str(text).split())
     plain = "".join(c for c in plain if c.isprintable())
@@ -22,7 +23,7 @@ def as_text(text: object) -> str:
 
 
 def file_stem(name: str) -> str:
-    """The name of a file, in its folder, after the name of a robot."""
+    """Return a file name, in its folder, derived from the name of a robot."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:60]
     return stem or "robot"
 

@@ -1,8 +1,8 @@
-"""A viser server that trusts nobody: loopback, known Host and Origin only, a token, a pulse for every link.
+"""A secured viser server: loopback, known Host and Origin only, a token, a heartbeat for every connection.
 
-Viser itself binds every address, takes any Origin and walks on to the next port when one is taken. All of that is
-decided where it calls ``websockets``: we hand that call a socket of our own, a check of every request, and a watch over
-every connection and every message.
+Viser itself binds every address, accepts any Origin and moves on to the next port if one is in use. All of that is
+decided where it calls ``websockets``: we pass that call our own socket, a check of every request, and a filter of every
+connection and every message.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from footfall.view.stage import viser
 from nptrace._types import Foreign, Given
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-PULSE = 0.1  # [s] between questions whether a browser is still there
-SILENCE = 0.42  # [s] without an answer: the browser is lost, and known to be within half a second
+PULSE = 0.1  # [s] between heartbeats to a browser
+SILENCE = 0.42  # [s] without a response: the browser is lost, which is detected within half a second
 _COOKIE = "footfall_token"
-_JUNK = (AssertionError, ValueError, TypeError, KeyError, AttributeError)  # what viser makes of a forged message
-_MOST_BYTES = 4 << 20  # of one message from a browser: nothing that we ask for is larger
+_JUNK = (AssertionError, ValueError, TypeError, KeyError, AttributeError)  # viser's error for a forged message
+_MOST_BYTES = 4 << 20  # largest message from a browser: nothing that we request is larger
 _starting = threading.Lock()
-# viser's page makes its own script from what it unpacks; this is where that script is given our mark
+# viser's page creates a script from packed data; this is where that script gets our nonce
 _MAKES_SCRIPT = b'const e=document.createElement("script");e.type="module";'
-_POLICY = (  # eval is what the bindings of viser's WebAssembly are made with
+_POLICY = (  # eval is needed by the bindings of viser's WebAssembly
     "default-src 'none'; script-src {scripts} 'unsafe-eval'; worker-src blob: data:; style-src 'unsafe-inline';"
     " img-src 'self' data: blob:; font-src 'self' data:; media-src data: blob:; connect-src 'self' data: blob:;"
     " frame-src 'none'; object-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
 
-# viser's sheet of controls covers the robot on a phone: there it lies under the scene, which gets the rest of the page
+# viser's control panel covers the robot on a phone: there it is placed below the scene, which gets the rest of the page
 _NARROW = """@media (max-width: 36em) {
   div:has(> .mantine-Paper-root[style*="fixed"]) { flex-direction: column !important; }
   .mantine-Paper-root[style*="fixed"] {
@@ -53,7 +53,7 @@ _NARROW = """@media (max-width: 36em) {
 
 
 class BrowserLink(Protocol):
-    """Who hears what comes over a link of our own; a ValueError closes it."""
+    """Receive messages of a custom connection; a ValueError closes it."""
 
     def hear(self, text: Given) -> None: ...
 
@@ -61,17 +61,17 @@ class BrowserLink(Protocol):
 
 
 class Server:
-    """A guarded viser server. ``closed=True`` serves nobody: for scenes that go to a file."""
+    """A secured viser server. ``closed=True`` accepts no connections, for scenes that are written to a file."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, closed: bool = False) -> None:
         self.socket = bound(host, port)
         self.host, self.port, self.closed = host, int(self.socket.getsockname()[1]), closed
-        self.here = host in LOOPBACK  # for this machine alone
+        self.here = host in LOOPBACK  # for this machine only
         self.token = secrets.token_urlsafe(18)
-        self.cookie = f"{_COOKIE}_{self.port}"  # cookies know no ports: two pages of one machine must not share one
-        self.heard: dict[Foreign, float] = {}  # connection -> when it last answered
-        self.script = ""  # of our own, in the page
-        self.links: dict[str, Callable[[], BrowserLink]] = {}  # by protocol: links of our own beside viser's
+        self.cookie = f"{_COOKIE}_{self.port}"  # cookies ignore ports: two pages on one machine must not share one
+        self.heard: dict[Foreign, float] = {}  # connection -> time of its last response
+        self.script = ""  # our script in the page
+        self.links: dict[str, Callable[[], BrowserLink]] = {}  # custom connections besides viser's, by protocol
         package = viser()
         with _starting, _guarded(self), contextlib.redirect_stdout(io.StringIO()):
             self.viser = package.ViserServer(host=host, port=self.port, verbose=False)
@@ -80,13 +80,13 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Return the address that a browser on this machine opens."""
+        """Return the address for a browser on this machine."""
         name = f"[{self.host}]" if ":" in self.host else self.host
         name = "127.0.0.1" if self.host in ("0.0.0.0", "") else name
         return f"http://{name}:{self.port}/" + f"?token={self.token}"
 
     def silence(self, client_id: int) -> float:
-        """How long a browser has not answered [s]; infinite for one that is gone."""
+        """Return how long a browser has not responded [s]; infinite for a disconnected one."""
         connection = self.viser._websock_server._live_connections.get(client_id)
         heard = self.heard.get(connection)
         return time.monotonic() - heard if heard is not None else float("inf")
@@ -95,13 +95,13 @@ class Server:
         return self.silence(client_id) > SILENCE
 
     def stop(self) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):  # it says so on standard output, which may be JSON
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints to standard output, which may be JSON
             self.viser.stop()
         self.socket.close()
 
     # -- the guard -----------------------------------------------------------------------------------------------------
     def refusal(self, request: Foreign) -> str | None:
-        """Why a request is refused, or None."""
+        """Return why a request is refused, or None."""
         headers = request.headers
         if self.closed:
             return "nothing is served here"
@@ -137,7 +137,7 @@ class Server:
         return any(hmac.compare_digest(token.encode(errors="backslashreplace"), own) for token in tokens)
 
     async def watch(self, handler: Foreign, connection: Foreign) -> None:
-        """Run viser's handler, and ask the browser again and again whether it is there."""
+        """Run viser's handler, and send heartbeats to the browser."""
         self.heard[connection] = time.monotonic()
         pulse = asyncio.create_task(self._pulse(connection))
         try:
@@ -147,13 +147,13 @@ class Server:
                 connection.recv = self._admitting(connection.recv)
                 await handler(connection)
         except _JUNK:
-            await connection.close(1003, "not understood")  # junk costs the sender its own connection, nobody else's
+            await connection.close(1003, "not understood")  # invalid messages close the sender's connection only
         finally:
             pulse.cancel()
             self.heard.pop(connection, None)
 
     def _admitting(self, receive: Callable[[], Foreign]) -> Callable[[], Foreign]:
-        """``receive`` with all dropped that the page never says; who says too much waits."""
+        """Return ``receive`` without messages that the page never sends; excessive senders are throttled."""
         since, count = time.monotonic(), 0
 
         async def recv() -> bytes:
@@ -172,7 +172,7 @@ class Server:
         return recv
 
     async def _listen(self, connection: Foreign) -> None:
-        """Hand on what comes over a link of our own until it ends."""
+        """Process messages of a custom connection until it ends."""
         link = self.links[connection.subprotocol]()
         from websockets.exceptions import ConnectionClosed
 
@@ -184,7 +184,7 @@ class Server:
             link.end()
 
     def with_script(self, page: bytes, mark: str) -> bytes:
-        """Viser's page under our name, with our script; every script in it bears the mark."""
+        """Return viser's page with our title and script; every script in it has the nonce."""
         page = page.replace(b"<title>Viser</title>", b"<title>footfall</title>", 1)
         page = page.replace(_MAKES_SCRIPT, _MAKES_SCRIPT + f'e.nonce="{mark}";'.encode(), 1)
         page = page.replace(b"<script", f'<script nonce="{mark}"'.encode())
@@ -202,7 +202,7 @@ class Server:
 
 @contextlib.contextmanager
 def _guarded(server: Server) -> Iterator[None]:
-    """While viser starts, its call of ``websockets`` is ours."""
+    """Replace viser's call of ``websockets`` while it starts."""
     from websockets.asyncio import server as websockets_server
     from websockets.datastructures import Headers
     from websockets.http11 import Response
@@ -222,7 +222,7 @@ def _guarded(server: Server) -> Iterator[None]:
                 return Response(http.HTTPStatus.FORBIDDEN, "Forbidden", headers, body)
             response = process_request(connection, request)
             if response is not None:
-                mark = secrets.token_urlsafe(18)  # another every time: no text that was sent before can bear it
+                mark = secrets.token_urlsafe(18)  # a new one every time: no text sent before can contain it
                 if "text/html" in response.headers.get("Content-Type", ""):
                     _rewrite(response, functools.partial(server.with_script, mark=mark))
                 response.headers["Content-Security-Policy"] = _POLICY.format(scripts=f"'nonce-{mark}'")
@@ -233,7 +233,7 @@ def _guarded(server: Server) -> Iterator[None]:
             return response
 
         options |= {"process_request": check, "sock": server.socket, "logger": quiet, "max_size": _MOST_BYTES}
-        options |= {"ping_interval": None}  # the watch asks more often
+        options |= {"ping_interval": None}  # the heartbeat is more frequent
         viser_chooses = options["select_subprotocol"]
 
         def choose(connection: Foreign, offered: Foreign) -> Foreign:
@@ -250,13 +250,13 @@ def _guarded(server: Server) -> Iterator[None]:
 
 
 def _quiet_about_junk(loop: asyncio.AbstractEventLoop, context: dict[str, Foreign]) -> None:
-    """A message that is well-formed and makes no sense is dropped, without a page of traceback in the terminal."""
+    """Drop well-formed messages that make no sense, without a page of traceback in the terminal."""
     if not isinstance(context.get("exception"), _JUNK):
         loop.default_exception_handler(context)
 
 
 def _rewrite(response: Foreign, change: Callable[[bytes], bytes]) -> None:
-    """Change the body of a response, packed or not."""
+    """Change the body of a response, compressed or not."""
     packed = response.headers.get("Content-Encoding") == "gzip"
     body = change(gzip.decompress(response.body) if packed else response.body)
     response.body = gzip.compress(body, 1) if packed else body
@@ -265,7 +265,7 @@ def _rewrite(response: Foreign, change: Callable[[bytes], bytes]) -> None:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """A listening address of our own; one that is taken or not ours is refused in one sentence."""
+    """Return a listening socket; raise in one sentence for an address that is in use or not local."""
     if not 0 <= port <= 65535:
         raise InputError(f"a port lies between 0 and 65535, got {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -284,14 +284,14 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
-MOST_A_SECOND = 200  # messages of one browser: a slider sends 20, the eye 60 while it moves
+MOST_A_SECOND = 200  # messages of one browser per second: a slider sends 20, the camera 60 while it moves
 _AS_THEY_ARE = ("ViewerCameraMessage", "CommandTriggerMessage")
 
 
 def admitted(raw: Foreign, gui: Foreign) -> bytes | None:
-    """The message to hand to viser, or None for one that is dropped; a ValueError for what is no message at all.
+    """Return the message for viser, or None for one that is dropped; raise a ValueError for an invalid one.
 
-    gui: viser's, which knows the controls by their ids.
+    gui: viser's, which has the controls by their ids.
     """
     import msgspec
 
@@ -315,7 +315,7 @@ def admitted(raw: Foreign, gui: Foreign) -> bytes | None:
 
 
 def can_be(handle: Foreign, value: Given) -> bool:
-    """Whether a person could have given a control this value."""
+    """Return whether a person could have given a control this value."""
     import viser
 
     match handle:

@@ -32,8 +32,8 @@ class Shown:
     """A page that is served until ``stop``."""
 
     server: Server
-    page: Foreign  # has stop
-    note: str = ""  # what is not as one may expect it, in a sentence
+    page: Foreign  # an object with ``stop``
+    note: str = ""  # unexpected differences, in a sentence
 
     @property
     def address(self) -> str:
@@ -62,12 +62,12 @@ def serve(
     """Put a robot, a simulation or a recording on a server's page.
 
     Args:
-        server: whose page it is.
-        subject: what is shown.
-        title: of a recording.
-        controller: of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
-        own: a user-defined controller.
-        chosen: what the page's menus begin with, such as ``ground="steps:0.02"``.
+        server: Server of the page.
+        subject: Robot, simulation or recording to show.
+        title: Title of a recording.
+        controller: Controller of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
+        own: A user-defined controller.
+        chosen: Initial choices of the page's menus, such as ``ground="steps:0.02"``.
     """
     if isinstance(subject, Recording):
         playback = PlaybackPage(server, subject, title)
@@ -91,7 +91,7 @@ def serve(
 
 
 def _running(subject: Simulation) -> SimulationThread:
-    """Return a thread that goes on with a copy of a simulation; the page's menus can put it on other grounds."""
+    """Return a thread that continues a copy of a simulation; the page's menus can change its ground."""
     simulation = copy.copy(subject)
     world, acting = simulation.model.world, simulation.model.acting
     given: dict[str, Given] = {acting.name: simulation.controller}
@@ -110,17 +110,17 @@ def show(
     """Open the web page of a robot, a simulation or a recording: ``ff.show(rec)``, ``ff.show(sim)``.
 
     A simulation continues from its current state in real time, with its own controller or policy, and keeps its command
-    until a user drives. The page runs a copy: the simulation itself is not changed. For your own loop, see
+    until a user takes control. The page runs a copy: the simulation itself is not changed. For your own loop, see
     ``ff.viewer``.
 
     Args:
-        subject: What to show; a text is a robot's name or file, or a recording's file.
+        subject: Robot, simulation or recording to show; a string is a robot's name or file, or a recording's file.
         port: Port of the page; 0 takes a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
-        block: Serve until Ctrl-C. In a script it does, in a notebook or at a prompt it returns at once, unless given.
+        block: Serve until Ctrl-C; unless given, True in a script, and False in a notebook or at a prompt.
 
     Returns:
-        The page, which ``stop`` ends.
+        The page, closed by ``stop``.
     """
     if isinstance(subject, str):
         subject = Recording.load(subject) if subject.endswith(".mcap") else load(subject)
@@ -147,7 +147,7 @@ def show(
 
 
 def _unless_known(robot: Robot) -> Robot | None:
-    """Return a robot that is not the library's of that name."""
+    """Return the robot unless it is the library's of that name."""
     known = robot.name in library.names() and library.load(robot.name).digest == robot.digest
     return None if known else robot
 

@@ -1,6 +1,6 @@
-"""A robot in a viser scene: its own look, the ground, contact forces, support polygon, path of the centre of mass.
+"""A robot in a viser scene: its appearance, the ground, contact forces, support polygon, path of the centre of mass.
 
-The web page (``view``) and the replay of a report draw with the same pieces. A body of the robot moves as one.
+The web page (``view``) and the replay in a report share this code. Each body of the robot is one node.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.free_bodies import FreeBody
@@ -26,15 +25,16 @@ from footfall.robot.model.placement import body_poses
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, force_scale
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
-FORCE_LENGTH = 1.0  # of an arrow as strong as the robot's weight, over the robot's size
-_AWAY = np.array([0.0, 0.0, -50.0])  # where an arrow of no force is put
-_MESH, _TILE = 0.1, 0.5  # [m] between places of a ground that is not level, and of its tiles
-TRAIL = 240  # places of the centre of mass that are shown
+FORCE_LENGTH = 1.0  # length of an arrow for a force as large as the robot's weight, over the robot's size
+_AWAY = np.array([0.0, 0.0, -50.0])  # position of an arrow without a force
+_MESH, _TILE = 0.1, 0.5  # [m] between points of a ground that is not level, and size of its tiles
+TRAIL = 240  # points of the path of the centre of mass
 
 
 def viser() -> ModuleType:
-    """The package that draws, if it is installed."""
+    """Return the package viser, if it is installed."""
     try:
         import viser
     except ImportError:
@@ -44,7 +44,7 @@ def viser() -> ModuleType:
 
 # -- the scene ---------------------------------------------------------------------------------------------------------
 class Stage:
-    """One robot in a scene, under the node ``root``; ``offset`` moves it aside, ``label`` names it."""
+    """One robot in a scene, under the node ``root``; ``offset`` shifts it, ``label`` names it."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Stage:
         self.note = look.note
         self.bodies = [self._node(f"body{i}", solids, fade) for i, solids in enumerate(look.bodies)]
         self.objects = [self._node(f"object{i}", object_solids(body), fade) for i, body in enumerate(objects)]
-        # goes with the trunk: what a slow browser draws late is then out of date, but not left behind
+        # attached to the trunk: what a slow browser draws late is then out of date, but not left behind
         self.near = scene.add_frame(f"{root}/near", show_axes=False)
         self.label = scene.add_label(f"{root}/near/name", label) if label else None
         self.arrows = self._arrows(np.tile([_AWAY, _AWAY + 0.1], (max(1, robot.nf), 1, 1)))
@@ -81,8 +81,9 @@ class Stage:
         follow_path: bool = True,
         objects: Float[ndarray, "n 7"] | None = None,
     ) -> None:
-        """Move the robot to ``q``, with the forces on its feet [N]; its path grows if asked for. ``objects``: poses of
-        free bodies."""
+        """Move the robot to ``q``, with the forces on its feet [N]; its path grows on request. ``objects``: poses of
+        free bodies.
+        """
         for node, row in zip(self.objects, () if objects is None else objects):
             node.position, node.wxyz = row[:3], row[3:7]
         poses, tree = body_poses(self.robot, q), self.robot.tree
@@ -108,18 +109,19 @@ class Stage:
             self.draw_path(np.array(self.trail))
 
     def draw_path(self, points: Float[ndarray, "n 3"]) -> None:
-        """The path of the centre of mass, all at once."""
+        """Draw the whole path of the centre of mass at once."""
         if len(points) > 1:
             self.path.points = np.stack([points[:-1], points[1:]], axis=1).astype(np.float32)
 
     def forget(self) -> None:
-        """Start the path of the centre of mass anew."""
+        """Restart the path of the centre of mass."""
         self.trail = []
 
     def _support(self, down: Float[ndarray, "n 3"], center: Float[ndarray, "3"]) -> None:
-        """Sides of the support polygon, green while the centre of mass is over it, and a plumb line to the ground.
+        """Draw the sides of the support polygon, green while the centre of mass is above it, and a plumb line to the
+        ground.
 
-        Places are from the trunk's origin, in world axes.
+        Positions are relative to the trunk's origin, in world axes.
         """
         corners = support_polygon(down)
         self.margin = polygon_margin(corners, center[:2])
@@ -127,12 +129,12 @@ class Stage:
         ring = np.column_stack([corners, np.full(len(corners), level)]) if len(corners) else np.zeros((0, 3))
         sides = [(a, b) for a, b in zip(ring, np.roll(ring, -1, axis=0))] if len(ring) > 1 else []
         sides.append((center, np.array([center[0], center[1], level])))
-        # the number of sides is kept, so that the client need not make the lines anew
+        # the number of sides is constant, so that the client need not create the lines anew
         self.polygon.points = np.array([*sides, *[sides[-1]] * (len(self.robot.feet) + 1 - len(sides))], np.float32)
         self.polygon.colors = np.array(INSIDE if self.margin >= 0 else OUTSIDE, np.uint8)
 
     def _node(self, name: str, solids: Sequence[ColoredMesh], fade: float | None) -> Foreign:
-        """A body that moves as one."""
+        """Return a node for a body."""
         node = self.scene.add_frame(f"{self.root}/{name}", show_axes=False)
         for k, solid in enumerate(solids):
             self.scene.add_mesh_simple(
@@ -166,7 +168,7 @@ class Stage:
 def draw_ground(
     scene: Foreign, ground: Ground | None, places: Float[ndarray, "n 2"] | None = None, root: str = "/world/ground"
 ) -> None:
-    """The ground: a grid on a plane or slope, otherwise a surface around places [m], or ahead of the origin."""
+    """Draw the ground: a grid on a plane or slope, otherwise a surface around points [m], or ahead of the origin."""
     ground = Plane() if ground is None else ground
     if ground.flat:
         R = np.asarray(ground.frame(np.zeros(3)))
@@ -219,7 +221,7 @@ def draw_ground(
 
 
 def light(scene: Foreign) -> None:
-    """Lights and sky that need nothing from outside."""
+    """Add lights and a sky that need no external files."""
     scene.set_up_direction("+z")
     scene.configure_environment_map(None)
     scene.configure_default_lights(enabled=False)

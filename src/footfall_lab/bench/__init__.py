@@ -1,9 +1,9 @@
-"""Every timing that footfall quotes, side by side with its peers in one interleaved run.
+"""Benchmarks: every timing that footfall quotes, interleaved with timings of its peers in one run.
 
     report = bench.run("step", seconds=20)
     print(report.to_json()["ratios"])
 
-``timing`` is the method, ``subject`` what is timed, ``targets`` what must be reached; the other files are the benches.
+``timing`` is the method, ``subject`` the robot that is timed, ``targets`` the goals; the other files are the benches.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NAMES = (
     "sampling",
     "screws",
 )
-_MAY_BE_UNAVAILABLE = ("gpu",)  # benches that say so themselves
-SECONDS = 20.0  # of timing for one bench, unless given
+_MAY_BE_UNAVAILABLE = ("gpu",)  # benches that may be unavailable on this machine, and report it
+SECONDS = 20.0  # default seconds of timing for one bench
 
 Progress = Callable[[str, int, int], None]
 
@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, robot: str | None = None) -> BenchReport:
     """Run one bench, or with ``all`` every one after another; ``seconds`` bounds the timing of each.
 
-    robot: of the library or a file, for the bench of steps; every other bench times the Mini Cheetah.
+    robot: a library robot or a file, for the bench of steps; every other bench times the Mini Cheetah.
     """
     from footfall_lab.bench.report import merged
 
@@ -60,7 +60,7 @@ def run(name: str, seconds: float = SECONDS, progress: Progress | None = None, r
         if why is None:
             reports.append(_bench(each).measure(seconds, reported))
         else:
-            notes.append(f"bench {each} was left out: {why}")
+            notes.append(f"bench {each} was skipped: {why}")
     return merged(reports, notes)
 
 

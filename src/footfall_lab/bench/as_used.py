@@ -1,8 +1,8 @@
 """Robots as users run them: default joints and contact, each with its own mass, friction, stride, phase and targets.
 
-A crowd trots: joint targets are those of the library's trot at each robot's own phase and stride, with noise as of a
-learned policy, held for 20 ms. Both engines are given the same masses, frictions and targets, and begin where the same
-0.3 s took them from the stand; each is timed on the steps that follow.
+A crowd trots: joint targets are those of the library's trot at each robot's phase and stride, plus noise like that of a
+learned policy, constant for 20 ms. Both engines get the same masses, frictions and targets, and first simulate the same
+0.3 s from the stand; each is timed on the steps that follow.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 DT, PLANNING_DT = 2e-3, 5e-3  # [s]
 FREE = ("trunk.mass", "ground.friction")
 TYPES = {"f64": np.float64, "f32": np.float32}
-PEERS: Mapping[str, Mapping[str, Given]] = {  # options of the peer by what its row is called
+PEERS: Mapping[str, Mapping[str, Given]] = {  # options of the peer by the name of its row
     "elliptic": {"cone": "elliptic"},
     "pyramidal": {"cone": "pyramidal"},
     "elliptic, 1 iteration": {"cone": "elliptic", "iterations": 1, "ls_iterations": 4},
@@ -57,17 +57,17 @@ METHOD = (
     " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
     " Euler; 1 iteration: one of its solver with four of its line search."
 )
-HELD = 0.02  # [s] that noise is held
-_WARM, _STEPS = 0.3, 100  # [s], steps that are timed
+HELD = 0.02  # [s] for which noise is constant
+_WARM, _STEPS = 0.3, 100  # [s], number of timed steps
 _BATCH, _PEER = 128, 16  # robots
 NOISE = 0.05  # [rad]
 _NATIVE, _PEERS = "native implicit, as used", "mujoco.rollout {}, as used"
-_LOWEST = 0.15  # [m], of the trunk of a robot that has not fallen
+_LOWEST = 0.15  # [m]; below this trunk height a robot has fallen
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """Robots that differ, with the targets of all their steps, of which the first ``warm`` are not timed."""
+    """A crowd of different robots, with the targets of all steps, of which the first ``warm`` are not timed."""
 
     n: int
     dt: float
@@ -79,7 +79,7 @@ class Crowd:
 
 @functools.cache
 def crowd(dt: float = DT) -> Crowd:
-    """The robots of every row of one step length: a peer takes the first ones of a batch's."""
+    """Return the robots for a step length; a peer simulates the first of those in a batch."""
     robot, random, warm = subject.robot(), np.random.default_rng(29), round(_WARM / dt)
     gait, steps = JointPD.tuned(robot, "trot").gait, warm + _STEPS
 
@@ -116,22 +116,22 @@ def rollout(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OwnTrot(Controller):
-    """The same trot as a controller, for a GPU: phase, stride and noise are parameters of each robot."""
+    """The trot of the crowd as a controller, for a GPU: phase, stride and noise are parameters of each robot."""
 
     gait: Gait
     rate: float  # [Hz]
-    ahead: float = 0.0  # [s] of the other robots
+    ahead: float = 0.0  # [s] ahead of the other robots
     stride: float = 1.0
-    noise: Float[ndarray, "pieces nj"] = field(default_factory=lambda: np.zeros((1, 12)))  # [rad], each for HELD
+    noise: Float[ndarray, "pieces nj"] = field(default_factory=lambda: np.zeros((1, 12)))  # [rad], each HELD long
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
-        piece = (t + 0.1 / self.rate) / HELD  # of the last one, once all are over
+        piece = (t + 0.1 / self.rate) / HELD  # the last one, once all have passed
         noise = np.stack([nptrace.lookup(self.noise, piece, float(j)) for j in range(robot.nj)])
         return JointCommand(position=at + noise, kp=subject.KP, kd=subject.KD), memory
 
@@ -142,7 +142,7 @@ def own_trot(dt: float = DT, pieces: int = 1) -> OwnTrot:
 
 
 def drawn(n: int, period: float, pieces: int) -> dict[str, ndarray]:
-    """Parameters of robots of ``OwnTrot``, drawn as those of a crowd, by path."""
+    """Return random parameters for ``OwnTrot``, distributed as in a crowd, by path."""
     random = np.random.default_rng(29)
     return {
         "trunk.mass": random.uniform(2.8, 4.2, n),
@@ -163,7 +163,7 @@ def _compiled(contact: ContactModel | None, target: str, dtype: type, dt: float,
 
 @functools.cache
 def started(dt: float, planning: bool = False) -> tuple[Float[ndarray, "n nq"], Float[ndarray, "n nv"]]:
-    """Where our robots are when the timed steps begin."""
+    """Return the states of our robots at the start of the timed steps."""
     those = crowd(dt)
     run = _compiled(Planning() if planning else None, "batch", np.float64, dt, those.warm)
     q, v = (np.tile(x, (those.n, 1)) for x in subject.robot().state("stand"))
@@ -173,7 +173,7 @@ def started(dt: float, planning: bool = False) -> tuple[Float[ndarray, "n nq"], 
 
 
 def batch_task(name: str, kind: str, planning: bool = False) -> Task:
-    """Our batch on the crowd."""
+    """Return the task of our batch on the crowd."""
     dt, dtype = (PLANNING_DT if planning else DT), TYPES[kind]
     those, (q, v) = crowd(dt), started(dt, planning)
     run = _compiled(Planning() if planning else None, "batch", dtype, dt, _STEPS)
@@ -189,7 +189,7 @@ def batch_task(name: str, kind: str, planning: bool = False) -> Task:
 
 
 def native_task(name: str = _NATIVE) -> Task:
-    """Step the same robots one after another, in code for one robot."""
+    """Return the task that steps the robots one after another, in code for one robot."""
     those, (q, v) = crowd(DT), started(DT)
     run = _compiled(None, "native", np.float64, DT, _STEPS)
     each = [
@@ -205,8 +205,8 @@ def native_task(name: str = _NATIVE) -> Task:
     return Task(name=name, run=work, per="robot-step", items=_PEER * _STEPS)
 
 
-def peer_task(name: str, **options: Given) -> Task:
-    """mujoco.rollout of the first robots of the crowd, in the calling thread."""
+def peer_task(name: str, **options: object) -> Task:
+    """Return the task of mujoco.rollout on the first robots of the crowd, in the calling thread."""
     mj, those = mujoco.library(), crowd(DT)
     from mujoco import rollout as mujoco_rollout
 
@@ -232,7 +232,7 @@ def peer_task(name: str, **options: Given) -> Task:
 
 
 def _peer_model(robot: Robot, mass: float, friction: float, options: Mapping[str, Given]) -> MjModel:
-    """One robot of the crowd in MuJoCo, with its dry friction and damping, motors' torque limits and our gains."""
+    """Return one robot of the crowd in MuJoCo, with dry friction, damping, torque limits and our gains."""
     own = World(robot=robot).with_parameters({"trunk.mass": mass}).robot
     hold = Hold("stand", kp=subject.KP, kd=subject.KD, rate=1.0 / DT)
     simulation = Simulation(own, hold, dt=DT, ground=Plane(friction))
@@ -248,23 +248,23 @@ def _check_walks(heights: Float[ndarray, "n"], name: str) -> None:
 
 
 def batch_tasks() -> list[Task]:
-    """Our batches and the peers beside them."""
+    """Return the tasks of our batches and of their peers."""
     ours = [batch_task(f"batch {kind}, as used", kind) for kind in TYPES]
     planning = batch_task("batch f32 planning contact, dt 5 ms, as used", "f32", planning=True)
     return [*ours, planning, *peer_tasks()]
 
 
 def peer_tasks() -> list[Task]:
-    """The peer with each of its settings."""
+    """Return the tasks of the peer with each of its settings."""
     return [peer_task(_PEERS.format(name), **options) for name, options in PEERS.items()]
 
 
 def native_ratio(times: dict[str, float]) -> dict[str, float]:
-    """mujoco.rollout's time with its default solver settings, elliptic cone, over that of our code for one robot."""
+    """Return the time of mujoco.rollout (default solver settings, elliptic cone) relative to our code for one robot."""
     return {"mujoco_over_native_as_used": times[_PEERS.format("elliptic")] / times[_NATIVE]}
 
 
 def batch_ratios(times: dict[str, float]) -> dict[str, float]:
-    """mujoco.rollout's time with its default solver settings, elliptic cone, over that of our batches."""
+    """Return the time of mujoco.rollout (default solver settings, elliptic cone) over that of our batches."""
     peer = times[_PEERS.format("elliptic")]
     return {f"mujoco_rollout_over_batch_{kind}_as_used": peer / times[f"batch {kind}, as used"] for kind in TYPES}

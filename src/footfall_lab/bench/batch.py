@@ -1,4 +1,4 @@
-"""``footfall bench batch``: many robots on the processor, against mujoco.rollout, by their number and by threads."""
+"""``footfall bench batch``: many robots on the processor, against mujoco.rollout, by numbers of robots and threads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Row, interleaved, pinned
 
 SIZES = (1_000, 10_000, 100_000)
-TICKS = 20  # of one step each, in a call of Batch.run
-_ROUNDS = 3  # at least
-_THREADED = 8192  # robots, of the comparison of threads
+TICKS = 20  # ticks of one step each per call of Batch.run
+_ROUNDS = 3  # fewest rounds
+_THREADED = 8192  # robots for the comparison of threads
 METHOD = (
     "Against MuJoCo: least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, 64 robots, as in"
     " bench step. Cost by number of robots: ff.Batch of the trotting Mini Cheetah, gait and PD in every step, implicit"
@@ -31,7 +31,7 @@ _ROLLOUT = "mujoco.rollout elliptic Euler"
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time everything for about ``seconds``."""
+    """Run the bench for about ``seconds``."""
     progress("compiling", 0, 100)
     with pinned():
         tasks = [*step.batch_tasks(), peers.rollout_task(_ROLLOUT, "Euler", "elliptic")]
@@ -53,7 +53,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 
 
 def trotting(n: int, dtype: type, threads: int | None) -> Batch:
-    """The batch that is timed: gait and PD in every step, four compliant feet on a plane."""
+    """Return the timed batch: gait and PD in every step, four compliant feet on a plane."""
     return Batch(
         subject.robot(),
         n,
@@ -67,13 +67,13 @@ def trotting(n: int, dtype: type, threads: int | None) -> Batch:
 
 
 def _costs(dtype: type, seconds: float, progress: Callable[[str, int, int], None]) -> dict[int, float]:
-    """Thread time of a robot-step [ns] by the number of robots; rounds take the sizes in turn."""
+    """Return the thread time per robot-step [ns] by number of robots; rounds interleave the sizes."""
     batches = {n: trotting(n, dtype, threads=1) for n in SIZES}
     best, began, rounds = dict.fromkeys(SIZES, np.inf), time.perf_counter(), 0
     with pinned():
         while rounds < _ROUNDS or time.perf_counter() - began < seconds:
             for n, batch in batches.items():
-                for _ in range(max(1, min(10, SIZES[-1] // (10 * n)))):  # small ones are short: more turns for them
+                for _ in range(max(1, min(10, SIZES[-1] // (10 * n)))):  # small batches: repeat
                     before = time.thread_time()
                     batch.run(TICKS)
                     best[n] = min(best[n], 1e9 * (time.thread_time() - before) / (n * TICKS))
@@ -83,7 +83,7 @@ def _costs(dtype: type, seconds: float, progress: Callable[[str, int, int], None
 
 
 def _threads(seconds: float) -> tuple[float, float]:
-    """Wall time of a robot-step [ns] in one thread and on all cores."""
+    """Return the wall time per robot-step [ns] in one thread and on all cores."""
     batches = [trotting(_THREADED, np.float32, threads) for threads in (1, None)]
     best, began, rounds = [np.inf, np.inf], time.perf_counter(), 0
     while rounds < _ROUNDS or time.perf_counter() - began < seconds:

@@ -1,4 +1,4 @@
-"""``footfall bench control``: whole-body control and MPC while the Mini Cheetah trots, compiled and by DAQP."""
+"""``footfall bench control``: whole-body control and MPC of the trotting Mini Cheetah, compiled and with DAQP."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ METHOD = (
     " processor time, and on the wall."
 )
 _ROBOTS = 64
-_TURN = 0.5  # [s] of simulated time
+_TURN = 0.5  # [s] simulated per round
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Walk for about ``seconds`` of wall time and take the least, or the medians of what DAQP does."""
+    """Run the bench for about ``seconds`` of wall time; report minima, and medians for DAQP."""
     robot = library.load("mini_cheetah")
     inside, outside = _simulation(robot, Locomotion()), _simulation(robot, LocomotionByDaqp())
     batches = [_batch(robot, dtype) for dtype in (np.float64, np.float32)]
@@ -59,7 +59,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     spent: list[list[float]] = [[], [], [], [], []]
     with pinned():
         _ = inside.backend, outside.backend
-        whole.run(_TURN)  # its first solve takes several iterations
+        whole.run(_TURN)  # the first solve takes several iterations
         solves.clear()
         began = time.perf_counter()
         while not spent[0] or time.perf_counter() - began < seconds:
@@ -89,8 +89,8 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     rows += starts(["closed loop"], 0.3 * seconds, progress, with_import=False)
     fallen = sum(int(np.sum(batch.fallen())) for batch in batches)
     notes = [
-        f"{len(inside.controller.log)} programs without a solution or clipped commands in {inside.time:g} s",
-        f"nmpc at {_forward_speed(whole):.2f} m/s, {len(whole.controller.log)} solves begun anew in {whole.time:g} s",
+        f"{len(inside.controller.log)} QPs without a solution or clipped commands in {inside.time:g} s",
+        f"nmpc at {_forward_speed(whole):.2f} m/s, {len(whole.controller.log)} solves restarted in {whole.time:g} s",
         f"{fallen} of {2 * _ROBOTS} robots in batches fell",
         *([why] if why else []),
     ]
@@ -102,7 +102,7 @@ def _simulation(robot: Robot, controller: Locomotion) -> Simulation:
 
 
 def _batch(robot: Robot, dtype: DTypeLike) -> Batch:
-    """Robots that are out of step with each other by their speeds."""
+    """Return a batch of robots with different speeds, so that they are out of phase."""
     batch = Batch(robot, _ROBOTS, Locomotion(), dtype=dtype, threads=1, start=standing_state(robot))
     batch.set_command(forward=np.linspace(0.3, 0.6, _ROBOTS))
     return batch
@@ -115,12 +115,12 @@ def _nmpc(robot: Robot) -> Simulation:
 
 
 def _forward_speed(simulation: Simulation) -> float:
-    """Along x since the start [m/s]."""
+    """Return the mean speed along x since the start [m/s]."""
     return float(simulation.q[0]) / simulation.time
 
 
 def _solves(controller: Nmpc) -> list[float]:
-    """A list that fills with the times of its solves [s]."""
+    """Return a list to which the durations of solves are appended [s]."""
     times: list[float] = []
     solve = controller._solve
 
@@ -135,14 +135,14 @@ def _solves(controller: Nmpc) -> list[float]:
 
 
 def _spent(run: Callable[[], object], clock: Callable[[], float] = time.thread_time) -> float:
-    """Processor time [s], of this thread unless said: it stands still while another process has the core."""
+    """Return the processor time [s], by default of this thread, which excludes time of other processes."""
     start = clock()
     run()
     return clock() - start
 
 
 def _timed(controller: LocomotionByDaqp) -> tuple[list[float], list[float]]:
-    """Lists that fill with the times of ticks without an MPC, and of its solutions."""
+    """Return lists to which the durations of ticks without an MPC and of its solutions are appended."""
     ticks: list[float] = []
     solutions: list[float] = []
     kind = type(controller)

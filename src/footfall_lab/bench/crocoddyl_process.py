@@ -1,9 +1,9 @@
-"""One iteration of a horizon in Crocoddyl and mim-solvers, timed: a script that imports nothing of footfall.
+"""Timing of one iteration over a horizon in Crocoddyl and mim-solvers: a script that does not import footfall.
 
-Beside Pinocchio 4.1, which footfall's referees use, the same iteration of Crocoddyl 3.2.1 from PyPI runs in some
-processes and ends with its ``backward_error`` in most; beside 4.0.0 it runs. So it has an environment of its own, whose
-Python runs this file with the horizon as JSON in the first line of standard input. To every further line, a number of
-iterations, it answers with a line of JSON: the least times of an iteration [s], those of mim-solvers where it is there.
+With Pinocchio 4.1, which the other comparisons use, the iteration of Crocoddyl 3.2.1 from PyPI fails with a
+``backward_error`` in most processes; with 4.0.0 it works. It therefore needs a separate environment, whose Python runs
+this file with the horizon as JSON in the first line of standard input. For every further line, a number of iterations,
+it prints a line of JSON: the least times per iteration [s], also of mim-solvers if installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HINGES = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
 
 
 def model_of(given: dict[str, Json]) -> tuple[Foreign, list[int]]:
-    """(the model, its feet's frames): a free base called root_joint, hinges about x, y or z."""
+    """Return (model, frames of the feet): a free base called root_joint, hinges about x, y or z."""
     model = pin.Model()
     for joint in given["joints"]:
         kind = pin.JointModelFreeFlyer() if joint["axis"] is None else _HINGES[joint["axis"]]()
@@ -43,7 +43,7 @@ def model_of(given: dict[str, Json]) -> tuple[Foreign, list[int]]:
 
 
 def problem_of(given: dict[str, Json]) -> tuple[Foreign, list[Foreign], list[Foreign]]:
-    """(the shooting problem, states and inputs of a first guess)."""
+    """Return (shooting problem, states of the initial guess, its inputs)."""
     model, feet = model_of(given)
     state = crocoddyl.StateMultibody(model)
     actuation = crocoddyl.ActuationModelFloatingBase(state)
@@ -70,7 +70,7 @@ def problem_of(given: dict[str, Json]) -> tuple[Foreign, list[Foreign], list[For
 
 
 def iterations(given: dict[str, Json]) -> dict[str, Json]:
-    """Calls that each make one iteration: all derivatives, a sweep backwards, and the step tried."""
+    """Return calls that each make one iteration: all derivatives, a backward sweep, and a trial step."""
     problem, states, inputs = problem_of(given)
     solver = crocoddyl.SolverFDDP(problem)
 
@@ -91,7 +91,7 @@ def iterations(given: dict[str, Json]) -> dict[str, Json]:
 
 
 def main() -> None:
-    """Turns as they are asked for: each of the calls several times in a row, the least of each."""
+    """Answer requests: run each of the calls several times in a row, and report the least time of each."""
     calls = iterations(json.loads(sys.stdin.readline()))
     print(json.dumps(_turn(calls, 1)), flush=True)
     for line in sys.stdin:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -21,6 +20,7 @@ from footfall_lab.bench.horizon import Horizon
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _DT = 1e-3  # [s]
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time everything for about ``seconds``."""
+    """Run the bench for about ``seconds``."""
     progress("compiling", 0, 100)
     dynamics, step, horizon = _dynamics(), _step(), Horizon()
     with pinned():
@@ -75,13 +75,13 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 def deviated_dynamics(
     robot: Robot, deviation: ndarray, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], tau: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nv"]:
-    """Forward dynamics at a deviation (δq, δv, δτ), that of q in minimal coordinates."""
+    """Return the forward dynamics at a deviation (δq, δv, δτ), with δq in minimal coordinates."""
     dq, dv, dtau = deviation[: robot.nv], deviation[robot.nv : 2 * robot.nv], deviation[2 * robot.nv :]
     return forward_dynamics(robot, integrate(robot, q, dq, 1.0), v + dv, tau + dtau)
 
 
 def _dynamics() -> tuple[PyTree, list[PyTree]]:
-    """(derivative of forward dynamics, its arguments at random states)."""
+    """Return (derivative of forward dynamics, its arguments at random states)."""
     robot = subject.robot()
     states = random_states(robot, _STATES)
     arguments = [states.q, states.v, states.tau[:, 6:]]
@@ -92,7 +92,7 @@ def _dynamics() -> tuple[PyTree, list[PyTree]]:
 
 
 def _step() -> tuple[PyTree, list[PyTree]]:
-    """(derivative of the step, its arguments at states about a stand)."""
+    """Return (derivative of the step, its arguments at states about a stand)."""
     linear = LinearStep(subject.world(implicit=True), _DT)
     robot, (stand, targets) = linear.robot, subject.standing()
     bent = 1e-3 * np.random.default_rng(0).normal(size=(_STATES, robot.nj))
@@ -102,7 +102,7 @@ def _step() -> tuple[PyTree, list[PyTree]]:
 
 
 def evaluating(slopes: Jacobian | WrittenJacobian, arguments: list[PyTree]) -> Callable[[int], None]:
-    """Derivatives at many states, by one call of compiled code where there is any."""
+    """Return a call that evaluates derivatives at many states, in one call of compiled code if available."""
     if not isinstance(slopes, WrittenJacobian):
         return looped(slopes.matrices, *arguments)
     return looped(slopes.pack(*arguments)[0].evaluate)

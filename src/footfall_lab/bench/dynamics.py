@@ -33,7 +33,7 @@ ALGORITHMS: dict[str, tuple[Callable[..., PyTree], tuple[str, ...]]] = {
     "bias": (bias_terms, ("q", "v")),
 }
 TARGETS: dict[str, dict[str, Given]] = {
-    "native": {"lanes": 1, "dtype": np.float64},  # target="native" is this very code, called for one robot
+    "native": {"lanes": 1, "dtype": np.float64},  # target="native" is the same code, called for one robot
     "batch f64": {"dtype": np.float64},
     "batch f32": {"dtype": np.float32},
 }
@@ -41,7 +41,7 @@ _ROBOTS = 128
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time everything for about ``seconds``, a third of it in fresh processes."""
+    """Run the bench for about ``seconds``, a third of it in fresh processes."""
     progress("compiling", 0, 100)
     with pinned():
         tasks = [*_own_tasks(), *peers.pinocchio_tasks("pinocchio"), *peers.forward_tasks("mujoco mj_forward")]
@@ -73,12 +73,12 @@ def _own_tasks() -> list[Task]:
 
 
 def _arguments(states: States, names: tuple[str, ...]) -> list[np.ndarray]:
-    """The named arrays; torques are the joints' alone."""
+    """Return the named arrays; torques are those of the joints only."""
     return [states.tau[:, 6:] if name == "tau" else getattr(states, name) for name in names]
 
 
 def _jacobian_task(robot: Robot, states: States) -> Task:
-    """All derivatives of forward dynamics by q, v and τ."""
+    """Return the task for all derivatives of forward dynamics by q, v and τ."""
     derivative = compiling.jacobian(forward_dynamics, robot, wrt=["q", "v", "tau"])
     arguments = _arguments(states, ("q", "v", "tau"))
     return Task(
@@ -90,7 +90,7 @@ def _jacobian_task(robot: Robot, states: States) -> Task:
 
 
 def _evaluating(blocks: Blocks) -> Callable[[int], None]:
-    """Calls of compiled code; the blocks, which own its memory, stay with the function."""
+    """Return a call of compiled code, which keeps alive the blocks that own its memory."""
 
     def run(count: int) -> None:
         evaluate = blocks.evaluate

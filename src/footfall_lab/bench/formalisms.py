@@ -1,9 +1,9 @@
-"""``footfall bench formalisms``: M, C, G and J of the spined robot (Table 2 of Adak 2021), and accelerations six ways.
+"""``footfall bench formalisms``: M, C, G, J of the spined robot (Table 2 of Adak 2021), and accelerations.
 
-Euler-Lagrange is timed in the paper's own coordinates (XYZ angles, position, joints), each matrix three ways:
-*symbolic*, the traced expressions evaluated one by one, which is what substituting numbers into stored expressions
-does; *native*, the same expressions as machine code for one robot; *batch*, over SIMD lanes. Accelerations are those of
-the free robot, and of the robot with four feet held (``constrained``, ``reduced`` and ``screw``).
+Euler-Lagrange is timed in the coordinates of the paper (XYZ angles, position, joints), each matrix three ways:
+*symbolic*, the traced expressions evaluated one by one, as when numbers are substituted into stored expressions;
+*native*, the same expressions as machine code for one robot; *batch*, over SIMD lanes. Accelerations are those of the
+free robot, and of the robot with four fixed feet (``constrained``, ``reduced`` and ``screw``).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _ROBOTS = 128
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time everything for about ``seconds``."""
+    """Run the bench for about ``seconds``."""
     robot = library.load("spined")
     arrays = sampled(robot)
     with pinned():
@@ -98,7 +98,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 
 
 def table2(seconds: float, progress: Callable[[str, int, int], None]) -> tuple[dict[str, Row], dict[str, int]]:
-    """(rows by name, operations by quantity) of Euler-Lagrange alone: Table 2 of Adak et al. 2021."""
+    """Return (rows by name, operations by quantity) of Euler-Lagrange alone: Table 2 of Adak et al. 2021."""
     robot = library.load("spined")
     with pinned():
         tasks, operations = lagrange_tasks(robot, sampled(robot), progress)
@@ -106,7 +106,7 @@ def table2(seconds: float, progress: Callable[[str, int, int], None]) -> tuple[d
 
 
 def sampled(robot: Robot) -> dict[str, np.ndarray]:
-    """Random states: q and v, and the same as x and its rate."""
+    """Return random states as q and v, and as the paper's coordinates x and their rates."""
     states = random_states(robot, _ROBOTS)
     x = np.array([coordinates.to_euler_coordinates(robot, q, ORDER) for q in states.q])
     rate = np.array([np.linalg.solve(coordinates.euler_velocity_map(robot, y, ORDER), v) for y, v in zip(x, states.v)])
@@ -116,7 +116,7 @@ def sampled(robot: Robot) -> dict[str, np.ndarray]:
 def lagrange_tasks(
     robot: Robot, arrays: dict[str, np.ndarray], progress: Callable[[str, int, int], None]
 ) -> tuple[list[Task], dict[str, int]]:
-    """Each quantity as stored expressions, as machine code for one robot and a batch; and its count of operations."""
+    """Return tasks for each quantity (symbolic, native, batch) and its number of operations."""
     tasks: list[Task] = []
     operations: dict[str, int] = {}
     for k, (quantity, (function, names)) in enumerate(LAGRANGE.items()):
@@ -134,7 +134,7 @@ def lagrange_tasks(
 
 
 def acceleration_tasks(robot: Robot, arrays: dict[str, np.ndarray]) -> list[Task]:
-    """Forward dynamics by each formalism; minimal coordinates are chosen anew at every state here, by NumPy."""
+    """Return tasks of forward dynamics by each formalism; minimal coordinates are chosen at every state, by NumPy."""
     given = [arrays[name] for name in ("q", "v", "tau")]
     tasks = [_compiled(f"{side} forward native", function, robot, given, lanes=1) for side, function in FREE.items()]
     stands = [*given, np.ones((_ROBOTS, robot.nf))]
@@ -160,7 +160,7 @@ def _compiled(
     lanes: int | None,
     **options: Any,
 ) -> Task:
-    """Many states inside one call of machine code."""
+    """Return a task that evaluates many states in one call of machine code."""
     compiled = compiling.compile(function, robot, target="batch", lanes=lanes, **options)
     assert isinstance(compiled, Batch)
     blocks, _ = compiled.pack(*arrays)

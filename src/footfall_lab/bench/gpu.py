@@ -1,7 +1,7 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
-Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy, jaxtyping
-and CuPy. One, two and four threads per robot are timed side by side.
+Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy and
+CuPy. One, two and four threads per robot are timed side by side.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ SIZES = (1024, 4096, 8192, 16384, 32768, 65536, 262144)
 BLOCKS = {1: (32, 64, 128, 256), 2: (64, 256), 4: (64, 128)}  # by threads per robot
 _COMPARED = 65536  # robots
 USED_SIZES = (4096, 16384, 65536)
-USED = {  # what robots as used are simulated with: (dt [s], contact model or None for the default, where they differ)
+USED = {  # settings of robots as used: (dt [s], contact model or None for the default)
     "default contact, dt 1 ms": (1e-3, None),
     "default contact, dt 2 ms": (2e-3, None),
     "planning contact, dt 2 ms": (2e-3, Planning()),
     "planning contact, dt 5 ms": (5e-3, Planning()),
 }
 _WARM, _TIMED, _LAUNCHES = 0.4, 0.4, 3  # [s] of simulated time
-_APART = (8192, 65536)  # numbers of robots that are also timed a little apart, where one waits for another's contact
+_APART = (8192, 65536)  # numbers of robots that are also timed out of step, where threads wait for each other's contact
 METHOD = (
     "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
     " launches by the GPU's own clock, best block size and best of one, two and four threads per robot; implicit"
@@ -57,7 +57,7 @@ METHOD = (
 
 
 def options(implicit: bool, dt: float = 1e-3) -> dict[str, Given]:
-    """The run that is timed: the Mini Cheetah's trot, gait and PD every step, four compliant feet on a plane."""
+    """Return the timed run: the Mini Cheetah's trot, gait and PD every step, four compliant feet on a plane."""
     return {
         "contact": Compliant(damping=1e4 if implicit else 10.0),
         "integrator": "linearly_implicit" if implicit else "semi_implicit_euler",
@@ -72,7 +72,7 @@ def controller(dt: float = 1e-3) -> JointPD:
 
 
 def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]:
-    """Robot-steps per second by scheme, threads per robot, block and number of robots."""
+    """Return robot-steps per second by scheme, threads per robot, block and number of robots."""
     from footfall.sim.gpu import GpuBatch, cupy
 
     cp = cupy()
@@ -109,7 +109,7 @@ def timings(sizes: tuple[int, ...] = SIZES, steps: int = 500) -> dict[str, Json]
 
 
 def used_timings(name: str, sizes: tuple[int, ...] = USED_SIZES, **options: Given) -> list[dict[str, Json]]:
-    """Robot-steps per second of robots that differ, by their number; ``options`` go to ``GpuBatch``."""
+    """Return robot-steps per second of different robots, by their number; ``options`` go to ``GpuBatch``."""
     from footfall.sim.gpu import GpuBatch, cupy
 
     (dt, contact), cp, robot, rows = USED[name], cupy(), load("mini_cheetah"), []
@@ -127,7 +127,7 @@ def used_timings(name: str, sizes: tuple[int, ...] = USED_SIZES, **options: Give
         def seconds(
             each: int, batch: GpuBatch = batch, began: DeviceArray = began, ticks: int = ticks, n: int = n
         ) -> float:
-            """The shortest of some rollouts from the same states, in launches of so many ticks."""
+            """Return the shortest of some rollouts from the same states, in launches of ``each`` ticks [s]."""
             best = np.inf
             for _ in range(_LAUNCHES):
                 batch.state[...] = began
@@ -160,7 +160,7 @@ def used_timings(name: str, sizes: tuple[int, ...] = USED_SIZES, **options: Give
 
 
 def least_seconds(batch: GpuBatch, ticks: int, launches: int) -> float:
-    """The shortest of some launches by the GPU's own clock [s]."""
+    """Return the shortest of some launches by the GPU's clock [s]."""
     cuda, best = batch.cupy.cuda, np.inf
     for _ in range(launches):
         start, stop = cuda.Event(), cuda.Event()
@@ -173,7 +173,7 @@ def least_seconds(batch: GpuBatch, ticks: int, launches: int) -> float:
 
 
 def states(ticks: int, n: int = 64, threads: int = 1) -> np.ndarray:
-    """q after some ticks of robots that start a little apart, for comparison with ``ff.Batch`` in single precision."""
+    """Return q after some ticks of robots with different starts, to compare with ``ff.Batch`` in single precision."""
     from footfall.sim.gpu import GpuBatch
 
     batch = GpuBatch(load("mini_cheetah"), n, controller(), threads=threads, **options(True))
@@ -183,13 +183,13 @@ def states(ticks: int, n: int = 64, threads: int = 1) -> np.ndarray:
 
 
 def _set_apart(batch: GpuBatch) -> None:
-    """Robots that start up to a centimetre higher than the first, so that they step on the ground one after another."""
+    """Start robots up to a centimetre higher than the first, so that they touch the ground one after another."""
     rows = batch.source.rows("q")
     batch.state[rows.start + 2] += batch.cupy.linspace(0.0, 0.01, batch.n, dtype=np.float32)
 
 
 def unavailable() -> str | None:
-    """Why this machine cannot run the bench, if it cannot."""
+    """Return why this machine cannot run the bench, or None."""
     from footfall.sim.gpu import cupy
 
     try:
@@ -200,7 +200,7 @@ def unavailable() -> str | None:
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """The command: our rates by number of robots, and MuJoCo's on the same GPU where they are installed."""
+    """Run the bench: our rates by number of robots, and those of the peers that are installed, on the same GPU."""
     why = unavailable()
     if why is not None:
         raise FootfallError(f"bench gpu cannot run here: {why}")

@@ -1,4 +1,4 @@
-"""MuJoCo Warp and MJX on the same GPU, where they are installed: the Mini Cheetah stands on its feet under joint PD."""
+"""MuJoCo Warp and MJX on the same GPU, if installed: the Mini Cheetah stands on its feet under joint PD."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from footfall_lab.bench.peers import Settled
 from nptrace._types import Given, Json
 
 SIZES = (8192, 65536)
-# integrator and cone, and what is changed of the solver: as shipped, and the cheapest that robots are trained with
+# integrator, cone and solver options: the defaults, and the cheapest ones used in training
 SETTINGS = {
     "pyramidal, 4 iterations": ("Euler", "pyramidal", {"iterations": 4, "ls_iterations": 8}),
     "elliptic": ("Euler", "elliptic", {}),
     "elliptic, implicitfast": ("implicitfast", "elliptic", {}),
 }
-_DT = 1e-3  # [s], of the robots on the GPU
+_DT = 1e-3  # [s], time step of the robots on the GPU
 _STEPS, _ROUNDS = 50, 5
-_CONTACTS, _CONSTRAINTS = 8, 48  # room for a robot
+_CONTACTS, _CONSTRAINTS = 8, 48  # capacity per robot
 
 
 def installed() -> dict[str, bool]:
-    """Which peers can be imported here."""
+    """Return the peers that can be imported here."""
     if find_spec("mujoco") is None:
         return {"mujoco_warp": False, "mjx": False}
     return {"mujoco_warp": find_spec("mujoco_warp") is not None, "mjx": find_spec("mujoco.mjx") is not None}
 
 
 def rows(sizes: tuple[int, ...] = SIZES) -> list[dict[str, Json]]:
-    """Robot-steps per second of every peer that is here; one that fails says why instead."""
+    """Return robot-steps per second of every installed peer; one that fails reports why instead."""
     found = []
     for peer, is_here in installed().items():
         run = {"mujoco_warp": _warp, "mjx": _mjx}[peer]
@@ -54,7 +54,7 @@ def _model(integrator: str, cone: str, changes: dict[str, Given]) -> Settled:
 
 
 def _warp(settled: Settled, n: int) -> float:
-    """Seconds a step of n robots, replayed as one CUDA graph."""
+    """Return seconds per step of n robots, replayed as one CUDA graph."""
     import mujoco_warp
     import warp
 
@@ -72,12 +72,12 @@ def _warp(settled: Settled, n: int) -> float:
     seconds = _least(go)
     height = data.qpos.numpy()[:, 2]
     if not (np.isfinite(height).all() and height.min() > 0.5 * settled.rest.qpos[2]):
-        raise RuntimeError("its robots do not stand")
+        raise RuntimeError("the robots do not stand")
     return seconds
 
 
 def _mjx(settled: Settled, n: int) -> float:
-    """Seconds a step of n robots, 50 steps in one compiled scan."""
+    """Return seconds per step of n robots, with 50 steps in one compiled scan."""
     import jax
     from mujoco import mjx
 
@@ -88,12 +88,12 @@ def _mjx(settled: Settled, n: int) -> float:
     many = jax.jit(lambda d: jax.lax.scan(lambda d, _: (step(d), None), d, length=_STEPS)[0])
     seconds = _least(lambda: jax.block_until_ready(many(data)))
     if not np.isfinite(np.asarray(many(data).qpos)).all():
-        raise RuntimeError("its robots are lost")
+        raise RuntimeError("the states of the robots are not finite")
     return seconds
 
 
 def _least(go: Callable[[], object]) -> float:
-    """The least time of a step over some rounds; the first compiles and does not count."""
+    """Return the least time per step over some rounds; the first one compiles and does not count."""
     go()
     best = np.inf
     for _ in range(_ROUNDS):

@@ -1,4 +1,4 @@
-"""The receding horizon that is timed: the Mini Cheetah on four feet, half a second ahead, back to its stand."""
+"""The receding horizon that is timed: the Mini Cheetah on four feet returns to its stand within half a second."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ KNOTS, KNOT = 25, 0.02  # [s]
 PRICES = {"turn": 10.0, "place": 10.0, "joints": 0.1, "spin": 0.1, "speed": 0.1, "rates": 1e-3}
 EFFORT = 1e-3
 _AWAY = 0.01  # [rad], [m]
-_BEND, _BARRIER = 1.5, 0.01  # [rad] that joints may bend from the stand; price of inequalities
+_BEND, _BARRIER = 1.5, 0.01  # [rad], largest joint deviation from the stand; weight of the barriers
 
 
 def weights(nv: int) -> np.ndarray:
-    """Return the weights of the deviation's components, one knot."""
+    """Return the weights of the components of a deviation at one knot."""
     parts = [np.full(3, PRICES[key]) for key in ("turn", "place")] + [np.full(nv - 6, PRICES["joints"])]
     return np.concatenate(
         [*parts, *(np.full(3, PRICES[key]) for key in ("spin", "speed")), np.full(nv - 6, PRICES["rates"])]
@@ -30,16 +30,16 @@ def weights(nv: int) -> np.ndarray:
 
 
 def away(stand: np.ndarray, nv: int) -> np.ndarray:
-    """A configuration off the stand, the same for everybody."""
+    """Return a configuration away from the stand, the same for all peers."""
     move = _AWAY * np.random.default_rng(1).normal(size=nv)
     move[2:6] = 0.0
     return integrate(subject.robot(), stand, move, 1.0)
 
 
 class Horizon:
-    """The problem, and a trajectory to start from: that of a converged search, as a tick before would leave it.
+    """The problem and an initial trajectory: a converged solution, as from the tick before.
 
-    Torque, friction, joint ranges and clearance are priced, which Crocoddyl's problem leaves out.
+    Torque, friction, joint ranges and clearance have barriers, which Crocoddyl's problem leaves out.
     """
 
     def __init__(self) -> None:
@@ -67,12 +67,12 @@ class Horizon:
         self.start = np.concatenate([away(stand, robot.nv), rest])
 
     def iteration(self) -> Trajectory:
-        """One iteration from the state that is off."""
+        """Make one iteration from the deviating state."""
         return improve(self.problem, self.trajectory, self.start)
 
 
 def settled() -> tuple[np.ndarray, np.ndarray]:
-    """(q, torques) of the subject at rest."""
+    """Return (q, torques) of the subject at rest."""
     from footfall.control.joint.joint_pd import Hold
     from footfall.sim.joints import JointModel
 

@@ -1,8 +1,7 @@
-"""The horizon of ``footfall_lab.bench.horizon`` in Crocoddyl: feet held by contacts, Euler steps, its
-feasibility-driven solver.
+"""The horizon of ``bench.horizon`` in Crocoddyl: fixed contacts, Euler steps, a feasibility-driven solver.
 
-It runs by ``crocoddyl_process``, in a process of its own: that of the Python named in FOOTFALL_CROCODDYL, or this one's
-where the versions that are installed fit each other. It waits for its rounds, which follow ours on the same core.
+It runs ``crocoddyl_process`` in a separate process, with the Python named in FOOTFALL_CROCODDYL, or the current one if
+the installed versions are compatible. Rounds of the two processes alternate on the same core.
 """
 
 from __future__ import annotations
@@ -28,25 +27,25 @@ from footfall_lab.verify import pinocchio
 from nptrace._types import Json
 
 VARIABLE = "FOOTFALL_CROCODDYL"
-FITTING = "4.0."  # of Pinocchio: beside 4.1 the sweep of Crocoddyl 3.2.1 fails in most processes
+FITTING = "4.0."  # version of Pinocchio: with 4.1, the sweep of Crocoddyl 3.2.1 fails in most processes
 OURS = "ours"
-RATIOS = {  # of peers' times to ours, and whose
+RATIOS = {  # ratios of peers' times to ours, by peer
     "crocoddyl_iteration_over_ours": "crocoddyl",
     "mim_solvers_iteration_over_ours": "mim-solvers SQP",
     "mim_solvers_csqp_iteration_over_ours": "mim-solvers CSQP",
 }
-ROUNDS, ITERATIONS = 12, 5  # rounds, and iterations in each
-_LONGEST = 120.0  # [s] for an answer
+ROUNDS, ITERATIONS = 12, 5  # rounds, and iterations per round
+_LONGEST = 120.0  # [s], timeout of an answer
 _HOW = (
-    "an environment of its own measures it: pip install crocoddyl==3.2.1 pin==4.0.0 mim-solvers there, and"
+    "a separate environment measures it: pip install crocoddyl==3.2.1 pin==4.0.0 mim-solvers there, and"
     f" {VARIABLE}=its python"
 )
 
 
 def beside(ours: Callable[[], object], rounds: int = ROUNDS) -> tuple[dict[str, float], str]:
-    """(least times of an iteration by name [s], ours among them as OURS; why some are missing).
+    """Return (least times per iteration by name [s], ours as OURS; why some are missing).
 
-    Rounds of ours and of each of theirs follow each other on this thread's core, so that all see the same weather.
+    Our rounds and those of each peer alternate on this thread's core, so that all are disturbed alike.
     """
     theirs, why = _started()
     least = {OURS: _least(ours)}
@@ -67,7 +66,7 @@ def beside(ours: Callable[[], object], rounds: int = ROUNDS) -> tuple[dict[str, 
 
 
 def rows_and_ratios(times: dict[str, float]) -> tuple[list[Row], dict[str, float | None]]:
-    """Return what ``beside`` found of peers, as a bench reports it; a ratio is None where its peer is missing."""
+    """Return the peers' rows and ratios from ``beside``; the ratio of a missing peer is None."""
     rows = [Row(f"{name} iteration", 1e9 * least, "iteration") for name, least in times.items() if name != OURS]
     ratios = {key: times[name] / times[OURS] if name in times else None for key, name in RATIOS.items()}
     return rows, ratios
@@ -84,7 +83,7 @@ def _least(once: Callable[[], object]) -> float:
 
 
 def _started() -> tuple[subprocess.Popen[str] | None, str]:
-    """(a process that waits for rounds, or why there is none)."""
+    """Return (a process that waits for rounds, or None; why there is none)."""
     python = os.environ.get(VARIABLE)
     if python is None:
         try:
@@ -92,11 +91,11 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
         except PackageNotFoundError:
             return None, f"Crocoddyl is not installed; {_HOW}"
         if not there[1].startswith(FITTING):
-            return None, f"Crocoddyl {there[0]} does not fit the Pinocchio {there[1]} beside it; {_HOW}"
+            return None, f"Crocoddyl {there[0]} is not compatible with the installed Pinocchio {there[1]}; {_HOW}"
     try:
         given = json.dumps(horizon())
     except FootfallError as error:
-        return None, f"the horizon of Crocoddyl is written by Pinocchio's model: {error}"
+        return None, f"the horizon of Crocoddyl needs Pinocchio's model: {error}"
     script = Path(__file__).with_name("crocoddyl_process.py")
     alone = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     try:
@@ -109,14 +108,14 @@ def _started() -> tuple[subprocess.Popen[str] | None, str]:
             env=alone,
         )
     except OSError as error:
-        return None, f"{VARIABLE} names no Python: {error}"
-    if _requested(theirs, f"{given}\n") is None:  # all has been made ready, and run once
+        return None, f"{VARIABLE} is not a Python interpreter: {error}"
+    if _requested(theirs, f"{given}\n") is None:  # everything is prepared, and has run once
         return None, f"Crocoddyl ended its process with exit status {theirs.wait()}; {_HOW}"
     return theirs, ""
 
 
 def _requested(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | None:
-    """Return the peer's answer to a line; None if it has ended, as it is made to when it takes too long."""
+    """Return the peer's answer to a line; None if it has ended or was stopped after a timeout."""
     assert theirs.stdin is not None
     assert theirs.stdout is not None
     late = threading.Timer(_LONGEST, theirs.kill)
@@ -133,7 +132,7 @@ def _requested(theirs: subprocess.Popen[str], line: str) -> dict[str, Json] | No
 
 
 def _ended(theirs: subprocess.Popen[str]) -> None:
-    """Without rounds left it ends by itself."""
+    """Close the process, which ends when its input does."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         theirs.communicate(timeout=_LONGEST)
     theirs.kill()
@@ -141,7 +140,7 @@ def _ended(theirs: subprocess.Popen[str]) -> None:
 
 
 def horizon() -> dict[str, Json]:
-    """All that the process needs to know."""
+    """Return the horizon as data for the process."""
     referee, (stand, torque) = pinocchio.Pinocchio(subject.robot()), settled()
     nv = referee.model.nv
     prices = weights(nv)
@@ -165,8 +164,7 @@ def horizon() -> dict[str, Json]:
 
 
 def _model(referee: pinocchio.Pinocchio) -> dict[str, Json]:
-    """Joints, bodies and feet as numbers, every hinge about x, y or z: the frame of one that turns the other way round
-    is turned about."""
+    """Return joints, bodies and feet as numbers. Hinges are about x, y or z; frames of negative axes are rotated."""
     pin, known = referee.pin, referee.model
     names, turns, joints = ["universe", "root_joint", *list(known.names)[2:]], [pin.SE3.Identity()], []
     for i in range(1, known.njoints):

@@ -1,4 +1,4 @@
-"""MuJoCo and Pinocchio on the same robot, ready to be timed."""
+"""Timing tasks for MuJoCo and Pinocchio on the same robot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.joint.joint_pd import Hold
@@ -21,6 +20,7 @@ from footfall.sim.simulation import Simulation
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task, looped
 from footfall_lab.verify import pinocchio
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel
@@ -30,7 +30,7 @@ _SETTLING = 1.0  # [s]
 
 @dataclass
 class MuJoCoStand:
-    """The subject in MuJoCo: same plane, friction and PD gains, MuJoCo's own default contact and solver settings."""
+    """The subject in MuJoCo: same plane, friction and PD gains; MuJoCo's default contact and solver settings."""
 
     model: MjModel
     robot: Robot
@@ -51,7 +51,7 @@ class MuJoCoStand:
         return MuJoCoStand(model, robot)
 
     def data(self, state: State, targets: Float[ndarray, "nj"]) -> MjData:
-        """A fresh MjData in our state."""
+        """Return a new MjData in our state."""
         data = mujoco.library().MjData(self.model)
         data.qpos[:] = state.q
         data.qvel[:] = to_mujoco_v(self.robot, state.q, state.v)
@@ -59,7 +59,7 @@ class MuJoCoStand:
         return data
 
     def after(self, state: State, targets: Float[ndarray, "nj"], dt: float, steps: int) -> MjData:
-        """MjData after steps of a length of our choice; its state may have become garbage."""
+        """Return MjData after steps of a given length; the state may have diverged."""
         self.model.opt.timestep = dt
         data = self.data(state, targets)
         mujoco.library().mj_step(self.model, data, nstep=steps)
@@ -68,10 +68,10 @@ class MuJoCoStand:
 
 @dataclass
 class Settled:
-    """A robot that has stood in MuJoCo for a second, where its solver has the least to do: every turn begins here."""
+    """A robot that has stood in MuJoCo for a second, the easiest case for its solver: every round begins here."""
 
     stand: MuJoCoStand
-    rest: MjData  # MjData, kept
+    rest: MjData  # MjData, constant
     data: MjData  # MjData, stepped
 
     @staticmethod
@@ -87,7 +87,7 @@ class Settled:
 
 
 def step_task(name: str, integrator: str, cone: str, robot: Robot | None = None) -> Task:
-    """mj_step of a standing robot, many steps a call."""
+    """Return a task of mj_step on a standing robot, many steps per call."""
     mj, settled = mujoco.library(), Settled.build(integrator, cone, robot)
     model, data = settled.stand.model, settled.data
     return Task(
@@ -98,7 +98,7 @@ def step_task(name: str, integrator: str, cone: str, robot: Robot | None = None)
 def rollout_task(
     name: str, integrator: str, cone: str, robots: int = 2, steps: int = 100, robot: Robot | None = None
 ) -> Task:
-    """mujoco.rollout of standing robots in the calling thread, its solver warm from the start."""
+    """Return a task of mujoco.rollout on standing robots in the calling thread, with a warm-started solver."""
     mj, settled = mujoco.library(), Settled.build(integrator, cone, robot)
     from mujoco import rollout
 
@@ -118,7 +118,7 @@ def rollout_task(
 
 
 def forward_tasks(name: str) -> list[Task]:
-    """mj_forward without contacts, and the empty call that is subtracted from it: sensors of a model that has none."""
+    """Return tasks of mj_forward without contacts, and of an empty call to subtract: sensors of a model without any."""
     referee = mujoco.MuJoCo(subject.robot())
     mj, (state, _) = referee.mj, subject.standing()
     referee.data.qpos[:] = state.q
@@ -132,9 +132,9 @@ def forward_tasks(name: str) -> list[Task]:
 
 
 def pinocchio_tasks(prefix: str) -> list[Task]:
-    """aba, rnea and crba, each less the same call on a model of one joint.
+    """Return tasks of aba, rnea and crba, each less the same call on a model of one joint.
 
-    That call does a little dynamics too, so the difference is, if anything, too small: in Pinocchio's favour.
+    That call also computes a little dynamics, so the difference is slightly too small, in Pinocchio's favour.
     """
     return [
         task
@@ -144,12 +144,12 @@ def pinocchio_tasks(prefix: str) -> list[Task]:
 
 
 def pinocchio_derivative_tasks(name: str) -> list[Task]:
-    """computeABADerivatives, in the same way: accelerations by q, v and τ."""
+    """Return tasks of computeABADerivatives, in the same way: accelerations by q, v and τ."""
     return _pinocchio_tasks(name, "computeABADerivatives", 3)
 
 
 def _pinocchio_tasks(name: str, function: str, arguments: int) -> list[Task]:
-    """A function of q, or of q, v and a third vector, and the call that is subtracted."""
+    """Return tasks of a function of q, or of q, v and a third vector, and of the call to subtract."""
     referee = pinocchio.Pinocchio(subject.robot())
     pin, model = referee.pin, referee.model
     state, _ = subject.standing()

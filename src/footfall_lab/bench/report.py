@@ -1,4 +1,4 @@
-"""The findings of a bench, as JSON and as tables."""
+"""The results of a bench, as JSON and as tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPES = {"f64": "float64", "f32": "float32"}
 
 @dataclass(frozen=True, kw_only=True)
 class BenchReport:
-    """Times, the ratios of peers' times to ours, counts of operations, and how all that was measured."""
+    """Times, ratios of peers' times to ours, numbers of operations, and the method of measurement."""
 
     bench: str
     rows: list[Row]
@@ -29,20 +29,20 @@ class BenchReport:
     method: str
     notes: list[str] = field(default_factory=list)
     machine: dict[str, Json] = field(default_factory=lambda: this_machine())
-    robot: str | None = None  # another than the Mini Cheetah, for which there are no targets
+    robot: str | None = None  # a robot other than the Mini Cheetah, without targets
 
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
 
     def checked(self) -> list[tuple[Target, float, bool]]:
-        """(target, measured, whether met) for every target that this bench measures."""
+        """Return (target, measured value, whether met) for every target that this bench measures."""
         if self.robot is not None:
             return []
         times = {row.name: row.ns for row in self.rows}
         return checked({**times, **self.ratios, **self.operations}, self.machine["vector_bits"])
 
     def to_json(self) -> dict[str, Json]:
-        """The object of ``commands.md``, with what must be reached beside it."""
+        """Return the report as JSON, with the targets."""
         return {
             "bench": self.bench,
             **({} if self.robot is None else {"robot": self.robot}),
@@ -63,7 +63,7 @@ class BenchReport:
         return f"Machine: {cpu}, {cores} cores, {lanes['f64']} lanes of f64 and {lanes['f32']} of f32"
 
     def tables(self) -> list[Table]:
-        """The times, and what must be reached."""
+        """Return tables of the times and of the targets."""
         from rich.table import Table
 
         times = Table(title=f"bench {self.bench}", title_justify="left")
@@ -85,7 +85,7 @@ class BenchReport:
 
 
 def merged(reports: Sequence[BenchReport], notes: Sequence[str] = ()) -> BenchReport:
-    """Several benches as one."""
+    """Merge reports of several benches."""
     return BenchReport(
         bench="all",
         rows=[row for report in reports for row in report.rows],
@@ -97,7 +97,7 @@ def merged(reports: Sequence[BenchReport], notes: Sequence[str] = ()) -> BenchRe
 
 
 def spelled(ns: float) -> str:
-    """A time in the unit that suits it."""
+    """Return a time in a suitable unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if ns >= size:
             return f"{ns / size:.4g} {unit}"
@@ -105,7 +105,7 @@ def spelled(ns: float) -> str:
 
 
 def this_machine() -> dict[str, Json]:
-    """Processor, cores this process may use, and the lanes that batches take on it."""
+    """Return the processor, the cores available to this process, and the lanes that batches use on it."""
     import numpy as np
 
     from nptrace.runtime import lanes, machine
@@ -123,7 +123,7 @@ def this_machine() -> dict[str, Json]:
 
 
 def _processor() -> str:
-    """The processor's name as it gives it."""
+    """Return the name that the processor reports."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             for line in file:

@@ -1,9 +1,9 @@
-"""``footfall bench sampling``: the same sampling planner on our rollouts and on mujoco.rollout, one thread each.
+"""``footfall bench sampling``: one sampling planner on our rollouts and on mujoco.rollout, one thread each.
 
 Both plan the task ``walk`` with the same samples, knots, horizon, step and averaging, ideal joints and the same joint
-PD; only what rolls out the samples differs (``MuJoCoRollouts``). Settings count if the planner walks with them: a
-Mini Cheetah with default joints and contact, at 1 ms, is commanded 0.4 m/s. Times are of the rollouts from the same
-state of a walk; ours include the costs of all steps, those of MuJoCo do not.
+PD; only the rollouts of the samples differ (``MuJoCoRollouts``). Settings count only if the planner walks with them: a
+Mini Cheetah with default joints and contact, at 1 ms, follows a command of 0.4 m/s. Times are of the rollouts from the
+same state of a walk; ours include the costs of all steps, those of MuJoCo do not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,13 +32,14 @@ from footfall_lab.bench import subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.simulated_second import quiet_mujoco
 from footfall_lab.bench.timing import Task, interleaved, pinned
-from nptrace._types import Given, PyTree
+from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel
 
 SAMPLES, SPEED, SEED = 512, 0.4, 1
-STEPS = (0.01, 0.02)  # [s]; the first is the planner's own
+STEPS = (0.01, 0.02)  # [s]; the first is the planner's default
 PEERS: Mapping[str, Mapping[str, Given]] = {
     "defaults": {"cone": "pyramidal", "integrator": "Euler"},
     "implicitfast": {"cone": "pyramidal", "integrator": "implicitfast"},
@@ -51,8 +51,8 @@ PEERS: Mapping[str, Mapping[str, Given]] = {
         "ls_iterations": 4,
     },
 }
-_CHECK, _CHECKED, _AFTER = 2.5, 256, 0.4  # [s] of the walk that tells whether settings count; samples; part of it
-_WITHIN = 0.15  # of the speed
+_CHECK, _CHECKED, _AFTER = 2.5, 256, 0.4  # [s] of the test walk; its samples; fraction after which speed counts
+_WITHIN = 0.15  # fraction of the commanded speed
 METHOD = (
     f"One sampling planner (walk, {SAMPLES} samples, 6 cubic knots, horizon 0.34 s, 50 plans a second, MPPI) on our"
     " rollouts (f32 lanes, planning contact, costs of all steps included) and on mujoco.rollout (nthread=0, its default"
@@ -62,7 +62,8 @@ METHOD = (
 )
 
 
-# -- the peer's rollouts -----------------------------------------------------------------------------------------------
+# -- rollouts of the peer
+# -----------------------------------------------------------------------------------------------
 def _step_cost(
     model: PlanningModel,
     state: Float[ndarray, "nx"],
@@ -81,7 +82,7 @@ def _step_cost(
 
 @dataclass(eq=False)
 class MuJoCoRollouts:
-    """Rollouts of a planner's samples in MuJoCo, in the calling thread, called as ours are."""
+    """Rollouts of a planner's samples in MuJoCo, in the calling thread, with the interface of ours."""
 
     model: PlanningModel
     options: Mapping[str, Given]
@@ -127,7 +128,7 @@ class MuJoCoRollouts:
         goal: ndarray,
         t: float,
         command: ndarray,
-        memory: PyTree,
+        memory: object,
     ) -> Float[ndarray, "n"]:
         """Return the summed costs of samples, as ``sim.sampling.rollout``."""
         q, v, knots, weights, goal = (np.asarray(x, float) for x in (q, v, knots, weights, goal))
@@ -185,7 +186,7 @@ def tasks(dt: float) -> list[Task]:
     targets = np.einsum("mk,nkj->nmj", weights, knots).astype(float)
     items = SAMPLES * made.horizon
     found = [Task(name=_name(dt, None), run=_repeated(made.rollout, *ours), per="sample-step", items=items)]
-    part = SAMPLES // 16  # MuJoCo's samples cost what they cost
+    part = SAMPLES // 16  # a time per sample of MuJoCo does not depend on their number
     for settings, options in PEERS.items():
         peer = MuJoCoRollouts(made.model, options)
         run = _repeated(peer.states, q, v, targets[:part])
@@ -193,7 +194,7 @@ def tasks(dt: float) -> list[Task]:
     return found
 
 
-def _repeated(function: Callable[..., ndarray], *arguments: PyTree) -> Callable[[int], None]:
+def _repeated(function: Callable[..., ndarray], *arguments: object) -> Callable[[int], None]:
     def run(count: int) -> None:
         for _ in range(count):
             function(*arguments)
@@ -202,7 +203,7 @@ def _repeated(function: Callable[..., ndarray], *arguments: PyTree) -> Callable[
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time rollouts, and find out which settings walk."""
+    """Time rollouts, and test which settings walk."""
     rows, walks = [], dict[str, bool]()
     with pinned(), quiet_mujoco():
         for dt in STEPS:

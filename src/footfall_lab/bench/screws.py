@@ -1,14 +1,14 @@
-"""``footfall bench screws``: the screw formulation of Yan et al. 2021 beside RNEA, CRBA, ABA and Euler-Lagrange.
+"""``footfall bench screws``: the screw formulation of Yan et al. 2021 against RNEA, CRBA, ABA and Euler-Lagrange.
 
 The main claim of that paper is that screw theory makes the dynamics of a legged robot faster to compute. For each of
 its topologies (stand on four feet, walk on three, trot on two, flight) two problems are solved by every formulation:
 
 - *inverse*: torques from accelerations and measured foot forces, which its controller solves in every tick;
-- *forward*: accelerations and foot forces from torques, its eq. (19), with the standing feet held.
+- *forward*: accelerations and foot forces from torques, its eq. (19), with the standing feet fixed.
 
-Every one is counted in operations of its trace, and timed twice: as machine code (*native*, states of one robot after
-another) and as plain NumPy, a state at a time (*numpy*). The screw system is solved by its structure, which is ours,
-and as printed, dense and sparse, in NumPy alone.
+For each, the operations of its trace are counted, and it is timed twice: as machine code (*native*, states of one robot
+one after another) and as plain NumPy, one state at a time (*numpy*). The screw system is solved by exploiting its
+structure, our addition, and as printed, dense and sparse, in NumPy only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -39,6 +38,7 @@ from footfall.robot.model.description import Robot
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.machine_callables import Batch
 from nptrace.solve.factor import ldl, ldl_solve
 
@@ -46,7 +46,7 @@ METHOD = (
     "XiLing; least of at least 20 interleaved rounds on one pinned core. Native: 32 random states inside one compiled"
     " call. NumPy: one state a call, the source of the native code uncompiled, or the screw system as printed."
 )
-TOPOLOGIES = {  # feet that stand, in the order LF, RF, LH, RH
+TOPOLOGIES = {  # standing feet, in the order LF, RF, LH, RH
     "stand": (1.0, 1.0, 1.0, 1.0),
     "walk": (1.0, 1.0, 0.0, 1.0),
     "trot": (1.0, 0.0, 0.0, 1.0),
@@ -88,7 +88,7 @@ INVERSE: dict[str, Way] = {
 }
 
 
-# -- accelerations from torques, standing feet held --------------------------------------------------------------------
+# -- accelerations from torques, standing feet fixed -------------------------------------------------------------------
 def screw_motion(
     robot: Robot, q: ndarray, v: ndarray, tau: ndarray, mode: tuple[float, ...], solver: str = "structure"
 ) -> Float[ndarray, "nv"]:
@@ -108,7 +108,7 @@ def aba_motion(robot: Robot, q: ndarray, v: ndarray, tau: ndarray, mode: tuple[f
 def lagrange_motion(
     robot: Robot, q: ndarray, v: ndarray, tau: ndarray, mode: tuple[float, ...]
 ) -> Float[ndarray, "nv"]:
-    """M and the bias by Euler-Lagrange, and the feet held by multipliers."""
+    """Return accelerations and forces with M and bias by Euler-Lagrange, and multipliers for the standing feet."""
     if not any(mode):
         return lagrange.forward_dynamics(robot, q, v, tau)
     held = [k for k, down in enumerate(mode) if down]
@@ -124,7 +124,7 @@ FORWARD: dict[str, Way] = {"screw": screw_motion, "CRBA": crba_motion, "ABA": ab
 
 
 def ways_of(problem: str, topology: str) -> dict[str, Way]:
-    """Return the formulations of a problem in a topology: ABA holds no feet."""
+    """Return the formulations of a problem in a topology: ABA has no constraints."""
     if problem == "inverse":
         return INVERSE
     mode = TOPOLOGIES[topology]
@@ -132,7 +132,7 @@ def ways_of(problem: str, topology: str) -> dict[str, Way]:
 
 
 def sampled(robot: Robot, problem: str, topology: str, count: int = _STATES) -> list[ndarray]:
-    """Random states and what is given: accelerations and forces at the standing feet, or torques."""
+    """Return random states with accelerations and forces at the standing feet, or with torques."""
     states, mode = random_states(robot, count, seed=5), np.array(TOPOLOGIES[topology])
     if problem == "forward":
         return [states.q, states.v, states.tau[:, 6:]]
@@ -152,7 +152,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
             first = [array[0] for array in arrays]
             for name, way in ways_of(problem, topology).items():
                 key = f"{problem} {topology} {name}"
-                if problem == "inverse" and topology != "stand":  # the trace is the same in every topology
+                if problem == "inverse" and topology != "stand":  # the trace does not depend on the topology
                     operations[key.replace(" ", "_")] = operations[f"inverse_stand_{name}"]
                 else:
                     operations[key.replace(" ", "_")] = compiling.program(way, robot, *first).live_operations

@@ -1,14 +1,14 @@
-"""``footfall bench simulated_second``: what a second of motion costs when every engine is accurate enough.
+"""``footfall bench simulated_second``: the cost of a second of motion when every engine is accurate enough.
 
-Peers solve a more general contact problem and may take longer steps, so time a step says too little. Here the robot
+Peers solve a more general contact problem and may take longer steps, so the time per step is not enough. Here the robot
 drops by 5 mm onto its four feet and settles for half a second: straight down, with 0.3 m/s sideways, thrown obliquely
-(0.5 m/s forward, 0.4 m/s down), and sliding on smooth ground (0.6 m/s forward, friction 0.2). Each engine is held
-against its *own* limit for dt to 0, by the place of the trunk at the end, and is timed at a step with which it stays
-within half a millimetre of it in all motions.
+(0.5 m/s forward, 0.4 m/s down), and sliding on smooth ground (0.6 m/s forward, friction 0.2). Each engine is compared
+with its *own* limit for dt to 0, by the final position of the trunk, and is timed at a step with which it stays within
+half a millimetre of that limit in all motions.
 
-Contact is damped on both sides, so that feet do not ring: MuJoCo's default is critically damped, ours takes Table I of
-de Paula 2024 in its reading of 10 N s/mm. In the other reading, 10 N s/m, the feet bounce at some hundred hertz,
-and their micro-slip asks for steps that resolve it; that row is printed too.
+Contact is damped on both sides, so that feet do not ring: MuJoCo's default is critically damped, ours uses Table I of
+de Paula 2024, read as 10 N s/mm. Read as 10 N s/m, the feet bounce at some hundred hertz, and steps must resolve their
+micro-slip; that row is printed too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +30,7 @@ from footfall_lab.bench import subject
 from footfall_lab.bench.peers import MuJoCoStand
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.timing import Row, Task, interleaved, pinned
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 METHOD = (
@@ -50,15 +50,15 @@ RINGING = Compliant(damping=10.0)
 PER = "simulated second"
 OURS, OURS_RINGING = "footfall implicit", "footfall implicit, damping 10 N s/m"
 _COUNTS = (40, 50, 63, 80, 100, 125, 160, 200, 250, 320, 400, 500, 640, 800, 1000, 1250, 1600, 2000, 2500)
-_FINER = (4000, 8000, 12500, 16000, 25000, 50000)  # steps, for feet that ring
+_FINER = (4000, 8000, 12500, 16000, 25000, 50000)  # steps, for feet that bounce
 _LIMIT, _MUJOCO_LIMIT = 500_000, 50_000
 
-Run = Callable[[str, int], Float[ndarray, "3"]]  # (motion, steps) -> trunk at the end
+Run = Callable[[str, int], Float[ndarray, "3"]]  # (motion, steps) -> final position of the trunk
 
 
 @dataclass(frozen=True)
 class Motion:
-    """How the robot is thrown [m/s], and onto what."""
+    """The initial velocity of the robot [m/s], and the friction of the ground."""
 
     forward: float = 0.0
     left: float = 0.0
@@ -76,7 +76,7 @@ MOTIONS = {
 
 @dataclass(frozen=True)
 class Found:
-    """The step that an engine may take: how many make the motion, and its worst error [m]."""
+    """The longest accurate step of an engine: the number of steps of a motion, and the worst error [m]."""
 
     steps: int
     error: float
@@ -104,7 +104,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
     times = {row.name: row.ns for row in rows}
     peers = {name: ns for name, ns in times.items() if name.startswith("mujoco")}
     if OURS not in times or not peers:
-        raise FootfallError("no time step that was tried is accurate enough: " + "; ".join(notes))
+        raise FootfallError("none of the time steps is accurate enough: " + "; ".join(notes))
     best = min(peers, key=lambda name: peers[name])
     notes.append(f"MuJoCo at its best: {best}")
     ratios = {"mujoco_over_ours": peers[best] / times[OURS]}
@@ -118,16 +118,16 @@ def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchR
 def longest_step(
     run: Run, limit: int | dict[str, ndarray], counts: Sequence[int], all_shorter: bool = False
 ) -> Found | None:
-    """The longest step with an error below the bound in every motion; ``counts`` of steps go from few to many.
+    """Return the longest step with an error below the bound in every motion; ``counts`` of steps are increasing.
 
-    limit: the number of steps that counts as the limit for dt to 0, or the trunk there. all_shorter: asks the same of
-    every shorter step, so that no lucky one counts.
+    limit: the number of steps that represents the limit for dt to 0, or the trunk's position there. all_shorter:
+    require the same of every shorter step, so that no accidental zero counts.
     """
     ends = {motion: run(motion, limit) for motion in MOTIONS} if isinstance(limit, int) else limit
     best = None
     for count in reversed(counts) if all_shorter else counts:
         error = max(float(np.linalg.norm(run(motion, count) - ends[motion])) for motion in MOTIONS)
-        if error < BOUND:  # NaN is not
+        if error < BOUND:  # false for NaN
             best = Found(count, error)
         if (error < BOUND) != all_shorter:
             break
@@ -135,7 +135,7 @@ def longest_step(
 
 
 def start(motion: str) -> tuple[State, Float[ndarray, "nj"]]:
-    """(the state that drops, the joint targets)."""
+    """Return (initial state of a drop, joint targets)."""
     state, targets = subject.standing()
     q, v = state.q.copy(), state.v.copy()
     q[2] += DROP
@@ -146,7 +146,7 @@ def start(motion: str) -> tuple[State, Float[ndarray, "nj"]]:
 
 # -- ours --------------------------------------------------------------------------------------------------------------
 def _compiled(contact: Compliant) -> dict[float, Function]:
-    """The implicit step with the length of the step as an input, by the friction of the ground."""
+    """Return the compiled implicit step with its length as an input, by the friction of the ground."""
     state, targets = subject.standing()
     world = subject.world(True, contact)
     grounds = {motion.friction: replace(world, ground=Plane(motion.friction)) for motion in MOTIONS.values()}
@@ -200,7 +200,7 @@ def _theirs(stand: MuJoCoStand) -> Run:
     def run(motion: str, count: int) -> Float[ndarray, "3"]:
         stand.model.geom_friction[:, 0] = MOTIONS[motion].friction
         data = stand.after(*start(motion), DURATION / count, count)
-        fine = abs(data.time - DURATION) < 1e-6 * DURATION  # a run that blew up was reset
+        fine = abs(data.time - DURATION) < 1e-6 * DURATION  # a run that diverged was reset
         return data.qpos[:3].copy() if fine else np.full(3, np.nan)
 
     return run
@@ -221,7 +221,7 @@ def _mujoco_task(name: str, stand: MuJoCoStand, motion: str, steps: int) -> Task
 
 @contextmanager
 def quiet_mujoco() -> Iterator[None]:
-    """MuJoCo writes of runs that blow up, which the search for the longest step provokes, to a file in this folder."""
+    """Silence MuJoCo's log file, to which it reports the diverging runs that the search provokes."""
     mj = mujoco.library()
     mj.set_mju_user_warning(lambda _: None)
     try:
@@ -231,7 +231,7 @@ def quiet_mujoco() -> Iterator[None]:
 
 
 def _means(rows: Sequence[Row]) -> list[Row]:
-    """One row an engine: all motions, for each second of simulated time."""
+    """Return one row per engine: the mean over all motions, per second of simulated time."""
     times: dict[str, list[float]] = {}
     for row in rows:
         times.setdefault(row.name.partition("|")[0], []).append(row.ns / DURATION)

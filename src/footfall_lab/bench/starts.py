@@ -1,9 +1,9 @@
-"""How long a start takes: ``import footfall``, and a first compiled function or run with an empty and a filled cache.
+"""Start-up times: ``import footfall``, and a first compiled function or run with an empty and a filled cache.
 
-Every start is a fresh process, with a cache folder of its own. Times are taken inside it: of the import alone, or from
-a loaded robot to the first result, LLVM's own loading included. The least of several starts counts: of its processor's
-time, which a busy machine does not stretch, and of the clock on the wall, which on a quiet one is the same. Python's
-own bytecode is written beforehand, as it is after the first start of any installation.
+Every start is a new process with a separate cache folder. Times are taken inside it: of the import alone, or from a
+loaded robot to the first result, including the loading of LLVM. The least of several starts counts, in processor time,
+which other load does not affect, and in wall time, which is the same on a quiet machine. Python's bytecode is written
+beforehand, as after the first start of any installation.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ began = process_time(), perf_counter()
 import footfall
 print(process_time() - began[0], perf_counter() - began[1])
 """
-_MOST, _AGAIN = 10, 3  # rounds; quick starts in each of them
+_MOST, _AGAIN = 10, 3  # rounds; fast starts per round
 PER = "start"
 
 
 def starts(
     functions: Sequence[str], seconds: float, progress: Callable[[str, int, int], None], with_import: bool = True
 ) -> list[Row]:
-    """Rows of the import and of each named function (see ``first_result``), as many rounds as fit, at least one."""
+    """Return rows for the import and each named function (see ``first_result``), from at least one round."""
     best: dict[str, float] = {}
 
     def keep(name: str, took: tuple[float, float]) -> None:
@@ -64,7 +64,7 @@ def _first_result_elsewhere(function: str, cache: Path, bytecode: Path) -> tuple
 
 
 def _child(command: list[str], settings: dict[str, str], bytecode: Path) -> tuple[float, float]:
-    """Run a process that prints its seconds: of the processor, and on the wall."""
+    """Run a process that prints its processor time and its wall time [s]."""
     environment = {**os.environ, **settings, "PYTHONPYCACHEPREFIX": str(bytecode)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -72,13 +72,13 @@ def _child(command: list[str], settings: dict[str, str], bytecode: Path) -> tupl
         processor, wall = map(float, done.stdout.split())
     except ValueError:
         last = (done.stderr.strip().splitlines() or ["it printed no time"])[-1]
-        raise FootfallError(f"a fresh process of the bench failed: {last}") from None
+        raise FootfallError(f"a process of the bench failed: {last}") from None
     coarse = time.get_clock_info("process_time").resolution > 1e-4
     return wall if coarse else processor, wall
 
 
 def first_result(function: str) -> tuple[float, float]:
-    """Seconds (of the processor, on the wall) from a loaded robot to a first result, in the fresh process.
+    """Return (processor time, wall time) [s] from a loaded robot to a first result, in the new process.
 
     function: ``forward_dynamics``, ``explicit step``, ``implicit step`` or ``closed loop``, the first tick of a run
     under ``Locomotion``.

@@ -1,4 +1,4 @@
-"""``footfall bench step``: one step of a standing robot, alone and in a batch, against MuJoCo's at the same dt."""
+"""``footfall bench step``: one step of a standing robot, alone and in a batch, against MuJoCo at the same dt."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _ROLLOUT = "mujoco.rollout elliptic Euler"
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None], robot: str | None = None) -> BenchReport:
-    """Time everything for about ``seconds``, a third of it in fresh processes.
+    """Run the bench for about ``seconds``, a third of it in new processes.
 
-    robot: of the library, or a file; the Mini Cheetah unless given: only it is timed as used and started afresh, and
+    robot: a library robot or a file, by default the Mini Cheetah: only it is timed as used and from a cold start, and
     only it has targets.
     """
     progress("compiling", 0, 100)
@@ -80,7 +80,7 @@ def measure(seconds: float, progress: Callable[[str, int, int], None], robot: st
 
 
 def batch_ratios(times: dict[str, float], rollout: float) -> dict[str, float]:
-    """mujoco.rollout's time over that of each kind of batch."""
+    """Return the time of mujoco.rollout over that of each kind of batch."""
     return {
         f"mujoco_rollout_over_batch_{kind if scheme == 'explicit' else f'{scheme}_{kind}'}": rollout
         / times[f"batch {kind} {scheme}"]
@@ -102,7 +102,7 @@ def _own_tasks(model: Robot) -> list[Task]:
 
 
 def batch_tasks(model: Robot | None = None) -> list[Task]:
-    """Both schemes, in double and in single precision."""
+    """Return tasks for both schemes, in double and single precision."""
     state, targets = subject.standing(model)
     tasks = []
     for scheme, implicit in subject.SCHEMES.items():
@@ -114,8 +114,8 @@ def batch_tasks(model: Robot | None = None) -> list[Task]:
     return tasks
 
 
-def _advancing(name: str, function: Function, state: PyTree, *rest: PyTree, robots: int = 1) -> Task:
-    """Steps inside one compiled call, less a call of no steps."""
+def _advancing(name: str, function: Function, state: object, *rest: object, robots: int = 1) -> Task:
+    """Return tasks for steps inside one compiled call, less a call without steps."""
     run = functools.partial(_advance, function, state, *rest)
     return Task(name=name, run=run, per="robot-step", items=robots, empty=functools.partial(run, 0))
 
@@ -126,7 +126,7 @@ def _advance(function: Function, *arguments: PyTree) -> None:
 
 
 def _audited_task(model: Robot) -> Task:
-    """The step as ``Simulation`` runs it: the full joint model, any gains, contact forces and work kept."""
+    """Return the task of a step as in ``Simulation``: full joint model, any gains, contact forces and work kept."""
     (state, targets), gains = subject.standing(model), subject.gains(model)
     simulated = SimulationModel(World(robot=model), None, "linearly_implicit", subject.DT, 1)
     start, push = at_rest(simulated.world, state.q, state.v), np.zeros(6)
@@ -137,7 +137,7 @@ def _audited_task(model: Robot) -> Task:
 
 
 def _python_loop_task(model: Robot) -> Task:
-    """A loop of a user's own around ``Simulation.step`` at 1 kHz: sensed, torques computed from it, a tick."""
+    """Return the task of a user's loop around ``Simulation.step`` at 1 kHz: read sensors, compute torques, tick."""
     stand = model.state("stand")[0][model.nq - model.nj :]
     (kp, kd), simulation = stand_gains(model), Simulation(model)
 
@@ -150,7 +150,7 @@ def _python_loop_task(model: Robot) -> Task:
 
 
 def _controller_tasks(model: Robot) -> list[Task]:
-    """A user's own controller, compiled with the physics: ``Simulation.step()`` in a loop, and the ticks alone."""
+    """Return tasks of a user-defined controller, compiled with the physics: ``Simulation.step()``, and ticks."""
     stand = model.state("stand")[0][model.nq - model.nj :]
     kp, kd = stand_gains(model)
 

@@ -1,6 +1,6 @@
-"""Targets: what must be reached, and what we aim for: the table of the performance notes, for a core with AVX-512.
+"""Performance targets and goals: the table of the performance notes, for a core with AVX-512.
 
-On narrower vectors half of the batch ratios is asked for.
+With narrower vectors, half of the batch ratios is required.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ TIMES, COUNT, SECONDS, COST, RATE = "times faster", "operations", "s", "times th
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """One line: ``key`` names a ratio, a count or a row; ratios and rates must be large, the others small."""
+    """A target: ``key`` names a ratio, a count or a row; ratios and rates must be large, the others small."""
 
     what: str
     key: str
     must: float
     goal: float
     unit: str
-    vector: bool = False  # a ratio that lives from the width of vectors
+    vector: bool = False  # a ratio that depends on the vector width
 
     def within(self, value: float, bound: float) -> bool:
         return value >= bound if self.unit in (TIMES, RATE) else value <= bound
@@ -37,7 +37,7 @@ IMPORT, FRESH, CACHED = "import footfall", "trace and compile", "cached start"  
 
 
 def start_row(kind: str, function: str) -> str:
-    """The name of the row of a start-up time."""
+    """Return the name of the row of a start-up time."""
     return f"{kind}: {function}"
 
 
@@ -183,7 +183,7 @@ TARGETS = (
 
 
 def checked(found: Mapping[str, float | None], vector_bits: int) -> list[tuple[Target, float, bool]]:
-    """(target, measured, whether the must is met) for every target among what was found; rows are in nanoseconds."""
+    """Return (target, measured value, whether it is met) for every target with a result; rows are in nanoseconds."""
     out = []
     for target in TARGETS:
         measured = found.get(target.key)

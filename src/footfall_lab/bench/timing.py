@@ -1,9 +1,9 @@
-"""How things are timed: the least of interleaved rounds on one pinned core.
+"""The method of timing: the least of interleaved rounds on one pinned core.
 
-A busy neighbour, a changing clock or a page fault only ever add time, and they come and go. So every task has its turn
-in every round, all tasks see the same weather, and the least of at least twenty rounds counts. The clock is that of the
-thread where it is fine enough: it stands still while another process has the core, which would favour short tasks. What
-it costs to enter compiled code from Python is kept small by long calls, or subtracted.
+Other processes, a changing clock rate and page faults only add time, and vary. So every task runs in every round, all
+tasks are disturbed alike, and the least of at least twenty rounds counts. The clock is that of the thread if it is fine
+enough: it stops while another process has the core, which would otherwise favour short tasks. The cost of entering
+compiled code from Python is kept small by long calls, or subtracted.
 """
 
 from __future__ import annotations
@@ -14,21 +14,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nptrace._types import PyTree
-
 ROUNDS = 20
-_SHORTEST, _LONGEST = 500e-6, 2e-3  # [s], of one turn
+_SHORTEST, _LONGEST = 500e-6, 2e-3  # [s], duration of one measurement
 _clock = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
 
 
 @dataclass(kw_only=True)
 class Task:
-    """Something to time: ``run(n)`` does n units of work, each of them ``items`` things of the kind ``per`` names.
+    """A task to time: ``run(n)`` does n units of work, each with ``items`` items of the kind that ``per`` names.
 
-    before: makes ready for a turn, untimed. empty: the same call with nothing to do, subtracted from every turn.
-    less: the name of a task whose time for each unit is subtracted, for a run that is a loop of calls.
-    whole: one unit takes its time (a convergence run, NumPy itself), so a turn is one unit.
-    hidden: measured only to be subtracted, no row of a report.
+    before: untimed preparation of a measurement. empty: the same call without work, subtracted from each.
+    less: the name of a task whose time per unit is subtracted, for a run that is a loop of calls.
+    whole: one unit is long (a convergence run, NumPy), so a measurement is one unit.
+    hidden: measured only to be subtracted, without a row in the report.
     """
 
     name: str
@@ -44,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Row:
-    """One measured time: nanoseconds for each of what ``per`` names."""
+    """A measured time: nanoseconds per item of the kind that ``per`` names."""
 
     name: str
     ns: float
@@ -53,7 +51,7 @@ class Row:
 
 @contextlib.contextmanager
 def pinned() -> Iterator[int | None]:
-    """Keep this thread on one core while it measures, where the system allows; yields its number or None."""
+    """Pin this thread to one core during a measurement, if the system allows; yield its number or None."""
     if not hasattr(os, "sched_setaffinity"):
         yield None
         return
@@ -73,7 +71,7 @@ def pinned() -> Iterator[int | None]:
 def interleaved(
     tasks: Sequence[Task], seconds: float, progress: Callable[[str, int, int], None], rounds: int = ROUNDS
 ) -> list[Row]:
-    """The least time of every task over at least ``rounds`` rounds, and as many more as fit into ``seconds``."""
+    """Return the least time of every task over at least ``rounds`` rounds, and as many more as fit into ``seconds``."""
     turn = min(max(seconds / (rounds * max(1, len(tasks))), _SHORTEST), _LONGEST)
     units = {task.name: _calibrated(task, turn) for task in tasks}
     best, spent = dict.fromkeys(units, float("inf")), {task.name: float("inf") for task in tasks if task.empty}
@@ -95,7 +93,7 @@ def interleaved(
 
 
 def _timed(task: Task, units: int) -> float:
-    """One turn; what is a single unit runs once before, since its neighbours have taken the caches."""
+    """Measure a task once; a single unit first runs untimed, since other tasks have evicted it from the caches."""
     if task.whole:
         _made_ready(task)
         task.run(units)
@@ -115,7 +113,7 @@ def _clocked(call: Callable[[], object]) -> float:
 
 
 def _calibrated(task: Task, turn: float) -> int:
-    """How many units make a turn; the first call, which may load or allocate, does not count."""
+    """Return the units per measurement; the first call, which may load or allocate, does not count."""
     _timed(task, 1)
     if task.whole:
         return 1
@@ -128,8 +126,8 @@ def _calibrated(task: Task, turn: float) -> int:
     return units
 
 
-def looped(function: Callable[..., object], *arguments: PyTree) -> Callable[[int], None]:
-    """``run`` of a task that calls a function of a peer again and again from Python."""
+def looped(function: Callable[..., object], *arguments: object) -> Callable[[int], None]:
+    """Return the ``run`` of a task that calls a peer's function repeatedly from Python."""
 
     def run(count: int) -> None:
         for _ in range(count):

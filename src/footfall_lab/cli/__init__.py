@@ -1,1 +1,1 @@
-"""Commands of the laboratory: ``verify``, ``reproduce``, ``bench``, ``demo``."""
+"""Commands of footfall_lab: ``verify``, ``reproduce``, ``bench``, ``demo``."""

@@ -1,4 +1,4 @@
-"""``footfall bench``: timings side by side with MuJoCo and Pinocchio."""
+"""``footfall bench``: timings of footfall, MuJoCo and Pinocchio."""
 
 from __future__ import annotations
 

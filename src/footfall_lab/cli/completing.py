@@ -1,4 +1,4 @@
-"""Completions that the shell offers after a tab: names of experiments and benches."""
+"""Shell completions: names of experiments and benches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``footfall demo``: two robots walk in footfall and in MuJoCo, and a published trot is run again."""
+"""``footfall demo``: two robots walk in footfall and in MuJoCo, and a published trot is reproduced."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def command(
     from footfall_lab.report.page import png
 
     began = time.monotonic()
-    out.mkdir(parents=True, exist_ok=True)  # a folder that cannot be written to is found now
+    out.mkdir(parents=True, exist_ok=True)  # find out now whether the folder is writable
     with progress("demo") as report_progress:
         demo = Demo.of(perform_runs(report_progress, workers=min(cores(), 8)))
         drawn = demo.figures()
@@ -61,7 +61,7 @@ def command(
 
 
 def _lines(demo: Demo) -> list[str]:
-    """Return what was found, a line each."""
+    """Return the results, one line each."""
     overlay, (printed, _, mujoco, ours) = demo.overlay, demo.seconds.values()
     x, agreement = overlay["position_difference_mm"][0], overlay["contact_agreement"]
     speeds = ", ".join(
@@ -74,6 +74,6 @@ def _lines(demo: Demo) -> list[str]:
         f" {demo.dynamics_worst:.0e}",
         f"same controller in MuJoCo: {x:.1f} mm apart along x in the first second, contacts agree {agreement:.0%}",
         f"10 s of a published trot: {ours:.2f} s here, {mujoco:.2g} s in MuJoCo, {printed:.0f} s in the paper",
-        f"{len(demo.many.paths)} robots that differ: {demo.many.duration:g} s of walking in"
+        f"{len(demo.many.paths)} different robots: {demo.many.duration:g} s of walking in"
         f" {demo.many.seconds:.1f} s of processor time",
     ]

@@ -1,4 +1,4 @@
-"""``footfall reproduce``: a paper's tables and figures again, claim by claim."""
+"""``footfall reproduce``: reproduce the tables and figures of a paper, claim by claim."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def measure(
     from footfall_lab import papers as experiments
     from footfall_lab import report
 
-    folder.mkdir(parents=True, exist_ok=True)  # a place that cannot be written to is found now
+    folder.mkdir(parents=True, exist_ok=True)  # find out now whether the folder is writable
     began, outcomes = time.monotonic(), []
     for name in names:
         with progress(name) as report_progress:
@@ -109,7 +109,7 @@ def show(outcomes: list[Outcome], written: Written) -> None:
 
     out = console()
     for outcome in outcomes:
-        own = "questions of our own, not counted"
+        own = "our own questions, not counted"
         for table, heading in (*((key, words.lower()) for key, (words, _) in TABLES.items()), ("ours", own)):
             if any(_listed(claim) == table for claim in outcome.claims):
                 out.print(f"{outcome.title}: {heading}", style="italic", highlight=False, soft_wrap=True)
@@ -120,7 +120,7 @@ def show(outcomes: list[Outcome], written: Written) -> None:
 
 
 def claims_table(outcome: Outcome, table: str) -> Table:
-    """The claims of one of a paper's tables; ``ours``: the questions of our own beside them."""
+    """Return the claims in one of a paper's tables; ``ours``: our own questions instead."""
     from rich.table import Table as Drawn
     from rich.text import Text
 
@@ -141,7 +141,7 @@ def claims_table(outcome: Outcome, table: str) -> Table:
 
 
 def _listed(claim: Claim) -> str:
-    """Which table a claim is listed in."""
+    """Return the table in which a claim is listed."""
     return "ours" if claim.ours else claim.table
 
 
@@ -160,7 +160,7 @@ COLORS = {
 
 
 def verdict(outcomes: list[Outcome]) -> None:
-    """Exit status 1 if a verdict is not the one on record."""
+    """Exit with status 1 if a verdict differs from the recorded one."""
     from footfall_lab.papers.recorded import changes
 
     found = [change for outcome in outcomes for change in changes(outcome)]

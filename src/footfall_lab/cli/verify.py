@@ -1,4 +1,4 @@
-"""``footfall verify``: every formalism against every other and against Pinocchio and MuJoCo."""
+"""``footfall verify``: compare all formalisms with each other and with Pinocchio and MuJoCo."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def command(
     samples: Annotated[int | None, typer.Option(min=1, help="Number of random states (default 200).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random states.")] = 0,
     backend: Annotated[
-        str, typer.Option(help="How footfall's own algorithms run: numpy, batch (machine code), or auto (both).")
+        str, typer.Option(help="How footfall's algorithms run: numpy, batch (machine code), or auto (both).")
     ] = "auto",
     quick: Annotated[
         bool, typer.Option("--quick", help="Quick check: ten states, nothing compiled, a one-line result.")

@@ -1,1 +1,1 @@
-"""The first thing to run: two robots walk in footfall and in MuJoCo, and a paper's trot is run again."""
+"""The demo: two robots walk in footfall and in MuJoCo, and the trot of a paper is reproduced."""

@@ -22,7 +22,7 @@ FOOT = "LF"
 
 
 def overlaid(pairs: Sequence[Pair]) -> Figure:
-    """Return the trunk's position and a foot's force of every pair, MuJoCo's wide and ours on top."""
+    """Return a figure of trunk position and foot force of every pair, MuJoCo as a wide line, ours on top."""
     with style(axes_titlelocation="left"):
         figure = new_figure(10.0, 2.5 * len(pairs) + 0.3)
         axes = figure.subplots(len(pairs), 3, squeeze=False, gridspec_kw={"width_ratios": [1, 1, 1.6]})
@@ -41,7 +41,7 @@ def overlaid(pairs: Sequence[Pair]) -> Figure:
 
 
 def trot(ours: Recording, theirs: Recording) -> Figure:
-    """Return the paper's trot: the trunk over ten seconds, and the force on its left fore foot near by."""
+    """Return a figure of the paper's trot: the trunk over ten seconds, and the force on the left fore foot enlarged."""
     with style(axes_titlelocation="left"):
         figure = new_figure(10.0, 4.4)
         grid = figure.add_gridspec(2, 3, height_ratios=[1.0, 1.15])
@@ -68,7 +68,7 @@ def trot(ours: Recording, theirs: Recording) -> Figure:
 def times(seconds: Mapping[str, float]) -> Figure:
     """Return computing times on one logarithmic axis [s]."""
     with style(axes_titlelocation="left"):
-        figure = new_figure(6.4, 1.75)  # readable on a telephone, where it is not scrolled
+        figure = new_figure(6.4, 1.75)  # readable on a phone, where it is not scrolled
         axis = figure.subplots()
         names = list(seconds)
         colors = [OURS if name.startswith("footfall") else THEIRS if "MuJoCo" in name else GREY for name in names]
@@ -85,7 +85,7 @@ def times(seconds: Mapping[str, float]) -> Figure:
 
 
 def many(found: Many) -> Figure:
-    """Return the paths of all robots from above and their speeds, coloured by the friction under each."""
+    """Return a figure of the paths of all robots from above and their speeds, coloured by ground friction."""
     from matplotlib.collections import LineCollection
 
     with style(axes_titlelocation="left"):
@@ -133,5 +133,5 @@ def _legend(figure: Figure, axis: Axes) -> None:
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.set(h_pad=0.08)  # type: ignore[call-arg]
-    # on the left, where it is seen when a narrow window shows a part of the picture
+    # on the left, to be visible in a narrow window
     figure.legend(handles, labels, loc="outside upper left", ncols=2, handlelength=2.2, borderaxespad=0.1)

@@ -1,4 +1,4 @@
-"""The demo's report: what a roboticist looks at for ten seconds, then the evidence, then where to go next."""
+"""The report of the demo: an overview, then the evidence, then where to go next."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from nptrace._types import Json
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FIRST = 1.0  # [s] over which the two simulators are compared before small differences have grown
+FIRST = 1.0  # [s], during which the two simulators are compared, before small differences have grown
 PAPER = "depaula2024"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """The findings of the runs of the demo."""
+    """The results of the demo's runs."""
 
     pairs: tuple[Pair, ...]
     trot: Recording
@@ -40,7 +40,7 @@ class Demo:
 
     @staticmethod
     def of(runs: dict[DemoRun, Recording | Many | Report]) -> Demo:
-        """Return the findings of all runs."""
+        """Return the results of all runs."""
         found: dict[str, list] = {}  # type: ignore[type-arg]
         for run in sorted(runs, key=lambda run: list(ROBOTS).index(run.subject) if run.subject else 0):
             found.setdefault(run.kind, []).append(runs[run])
@@ -62,7 +62,7 @@ class Demo:
 
     @property
     def overlay(self) -> dict[str, Json]:
-        """How far the first robot's run is from MuJoCo's over the first second."""
+        """Return the differences between the first robot's run and MuJoCo's over the first second."""
         pair = self.pairs[0]
         ours, theirs = ({k: rec[k][rec.time <= FIRST] for k in ("q", "contact")} for rec in (pair.ours, pair.theirs))
         apart = 1e3 * np.abs(ours["q"][:, :3] - theirs["q"][:, :3]).mean(axis=0)
@@ -76,7 +76,7 @@ class Demo:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Computing times of the paper's trot, printed and of today [s]."""
+        """Return computing times of the paper's trot, printed and measured now [s]."""
         printed = {
             id: float(registration().entry(PAPER, id).printed or 0.0)
             for id in ("wall_time_10s", "mujoco_wall_time_10s")
@@ -90,7 +90,7 @@ class Demo:
 
     @property
     def fallen(self) -> tuple[str, ...]:
-        """Which robots fell, and where."""
+        """Return which robots fell, and in which simulator."""
         runs = [(pair.name, pair.ours, pair.theirs) for pair in self.pairs]
         runs.append(("the paper's Mini Cheetah", self.trot, self.trot_in_mujoco))
         return tuple(
@@ -101,7 +101,7 @@ class Demo:
         )
 
     def claims(self) -> list[Claim]:
-        """Return the paper's statements about its trot, measured on this one."""
+        """Return the paper's statements about its trot, measured on this run."""
         found = Comparison.of(self.trot, self.trot_in_mujoco)
         made = []
         for id, value in found.sentences.items():
@@ -113,7 +113,7 @@ class Demo:
         return made
 
     def sentences(self) -> list[str]:
-        """Return sentences that set the paper's statements about the two simulators beside this run."""
+        """Return sentences that compare the paper's statements about the two simulators with this run."""
         found = Comparison.of(self.trot, self.trot_in_mujoco)
         names = ("x", "y", "z", "yaw", "pitch", "roll")
         trunk = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, found.trunk))
@@ -204,18 +204,18 @@ under model-predictive and whole-body control: a Mini Cheetah, and a robot read 
 <div class="cards">{"".join(cards)}</div>
 <h2>The same controller in both simulators</h2>
 {figure["overlay"]}
-<h2>A published trot, run again</h2>
-<p>De Paula, Godoy and Becerra-Vargas (2024) compared their own contact model with MuJoCo's on a trotting Mini
-Cheetah. With the constants that they print, the robot trots at {trot[0]} here and at {trot[1]} in MuJoCo:</p>
+<h2>A published trot, reproduced</h2>
+<p>De Paula, Godoy and Becerra-Vargas (2024) compared their contact model with MuJoCo's on a trotting Mini Cheetah.
+With the published constants, the robot trots at {trot[0]} here and at {trot[1]} in MuJoCo:</p>
 {figure["trot"]}
-<p>What they say of the two simulators, and what is seen here:</p>
+<p>What they say about the two simulators, and what we see here:</p>
 <ul>{sentences}</ul>
 {figure["times"]}
-<h2>{_count(MANY)} robots that differ</h2>
+<h2>{_count(MANY)} different robots</h2>
 {figure["many"]}
 <h2>Where to go next</h2>
 <pre>{_NEXT}</pre>
-<p class="small">docs/tutorials/ten-minutes.md is ten minutes from here to a controller of your own.
+<p class="small">docs/tutorials/ten-minutes.md takes you to your own controller in ten minutes.
 Made by <code>footfall demo</code> in {took:.0f} s.</p>
 </main>
 </body>
@@ -235,12 +235,12 @@ def _card(number: str, text: str) -> str:
 
 
 def _count(number: int) -> str:
-    """Return a count with its thousands apart."""
+    """Return a count with thousands separated."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def _figure(figure: Figure, caption: str, fits: bool = False) -> str:
-    """Return a figure; one that does not fit a narrow window is moved sideways there."""
+    """Return the HTML of a figure; one that does not fit a narrow window scrolls sideways."""
     image = f'<img src="{data_uri(figure, 150)}" alt="{escape(caption)}">'
     kind = ' class="fits"' if fits else ""
     return f"<figure{kind}><div>{image}</div><figcaption>{escape(caption)}</figcaption></figure>"

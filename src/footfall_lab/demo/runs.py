@@ -1,6 +1,6 @@
-"""The runs of the demo: two robots under whole-body control, a paper's trot, a thousand robots, checks of the dynamics.
+"""The runs of the demo: two robots under whole-body control, a paper's trot, a thousand robots, dynamics checks.
 
-Each run is a ``DemoRun`` of plain values, so that processes can share them: what compiles longest begins first.
+Each run is a ``DemoRun`` of plain values, so that processes can share them; runs that compile longest begin first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.loading import load
@@ -22,19 +21,20 @@ from footfall.sim.runfile import options_of, plan
 from footfall_lab.papers.depaula2024.runs import Job, perform
 from footfall_lab.processes import Progress, run_all
 from footfall_lab.verify.report import Report
+from nptrace.array_types import Float
 
 ROBOTS = {"Mini Cheetah": "mini_cheetah", "hound.urdf": str(Path(__file__).with_name("hound.urdf"))}
-DURATION, SPEED = 4.0, 0.5  # of the walks [s], [m/s]
+DURATION, SPEED = 4.0, 0.5  # [s], [m/s] of the walks
 TROT = Job(scheme="heun", choice="A")
 TROT_IN_MUJOCO = Job(scheme="mujoco", choice="A")
-MANY, MANY_DURATION, MANY_SAMPLES = 1000, 4.0, 100  # robots of the batch, [s], positions kept of each path
+MANY, MANY_DURATION, MANY_SAMPLES = 1000, 4.0, 100  # robots of the batch, [s], positions kept per path
 SIDES = ("recursive", "articulated", "lagrange", "pinocchio", "mujoco")
-SAMPLES = 25  # random states of every check
+SAMPLES = 25  # random states per check
 
 
 @dataclass(frozen=True)
 class DemoRun:
-    """One piece of work: ``kind`` is a key of ``KINDS``, ``subject`` a name of ``ROBOTS`` or nothing."""
+    """One run: ``kind`` is a key of ``KINDS``, ``subject`` a name of ``ROBOTS`` or empty."""
 
     kind: str
     subject: str = ""
@@ -46,18 +46,18 @@ class DemoRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Many:
-    """Paths of many robots that differ, seen from above."""
+    """Paths of many different robots, seen from above."""
 
     paths: Float[ndarray, "n samples 2"]  # [m]
     friction: Float[ndarray, "n"]
     commanded: Float[ndarray, "n"]  # forward speed [m/s]
     fell: int
     duration: float  # [s]
-    seconds: float  # of processor time, for all robots together
+    seconds: float  # processor time [s], for all robots together
 
     @property
     def speed(self) -> Float[ndarray, "n"]:
-        """Mean speed along the path in the second half of the run [m/s]."""
+        """Return the mean speed along the path in the second half of the run [m/s]."""
         half = self.paths[:, self.paths.shape[1] // 2 :]
         length = np.linalg.norm(np.diff(half, axis=1), axis=2).sum(axis=1)
         return length / (self.duration * (half.shape[1] - 1) / (self.paths.shape[1] - 1))
@@ -93,7 +93,7 @@ def trot_in_mujoco(_: str) -> Recording:
 
 
 def many(_: str) -> Many:
-    """Walk with a thousand robots under a learned policy, each with masses, friction and commands of its own."""
+    """Walk with a thousand robots under a learned policy, each with different masses, friction and commands."""
     from footfall.sim.batch import Batch
 
     robot = load("mini_cheetah")
@@ -133,7 +133,7 @@ KINDS: dict[str, tuple[str, Callable[[str], Recording | Many | Report]]] = {
     "walk_in_mujoco": ("{} walks in MuJoCo", walk_in_mujoco),
     "trot": ("the trot of de Paula et al. 2024 in footfall", trot),
     "trot_in_mujoco": ("the trot of de Paula et al. 2024 in MuJoCo", trot_in_mujoco),
-    "many": (f"{MANY} robots that differ", many),
+    "many": (f"{MANY} different robots", many),
     "check": ("dynamics of {} against Pinocchio and MuJoCo", check),
 }
 RUNS = (
@@ -146,10 +146,10 @@ RUNS = (
 
 
 def perform_run(run: DemoRun) -> Recording | Many | Report:
-    """Do one run."""
+    """Perform one run."""
     return KINDS[run.kind][1](run.subject)
 
 
 def perform_runs(progress: Progress | None = None, workers: int = 1) -> dict[DemoRun, Recording | Many | Report]:
-    """Do all runs, in as many processes as ``workers`` says; ``progress`` gets (what, done, of)."""
+    """Perform all runs in ``workers`` processes; ``progress`` gets (description, done, total)."""
     return run_all(perform_run, RUNS, lambda run: run.words, progress, workers)

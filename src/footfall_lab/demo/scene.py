@@ -1,7 +1,7 @@
-"""Robots drawn moving in an HTML page: one canvas and a few lines of JavaScript, nothing to fetch.
+"""Animated robots in an HTML page: one canvas and a few lines of JavaScript, nothing to fetch.
 
 A robot is a box and chains of links; positions of all frames are millimetres in 16 bits. The first robot of a pair is
-drawn solid, the second as a ghost beside it in the same place.
+drawn solid, the second as a ghost on top of it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
+from nptrace.array_types import Float
 
-FRAMES = 30.0  # a second
+FRAMES = 30.0  # per second
 _SCRIPT = Path(__file__).with_name("scene.js")
 _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) / 2
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One robot's run in footfall and in MuJoCo."""
+    """The run of a robot in footfall and in MuJoCo."""
 
     name: str
     ours: Recording
@@ -66,7 +66,7 @@ def _size(robot: Robot) -> float:
 
 
 def _chains(robot: Robot) -> list[list[int]]:
-    """Return which points make a leg, by number; the first eight are the corners of the trunk."""
+    """Return the indices of points that form each leg; the first eight points are the corners of the trunk."""
     chains, at = [], 8
     for foot in robot.tree.feet:
         count = len(_bodies_to(robot, foot)) + 1
@@ -76,7 +76,7 @@ def _chains(robot: Robot) -> list[list[int]]:
 
 
 def _bodies_to(robot: Robot, body: int) -> list[int]:
-    """Return the bodies from the trunk, which is left out, to one that carries a foot."""
+    """Return the bodies from the trunk (excluded) to one that carries a foot."""
     found: list[int] = []
     while body > 0:
         found.insert(0, body)
@@ -102,7 +102,7 @@ def _points(rec: Recording) -> Float[ndarray, "frames points 3"]:
 
 
 def _trunk(robot: Robot) -> Float[ndarray, "3"]:
-    """Return the size of the box that is drawn as the trunk [m]."""
+    """Return the size of the box drawn as the trunk [m]."""
     link = robot.link(robot.trunk)
     if link.box is not None:
         return np.asarray(link.box)

@@ -1,4 +1,4 @@
-"""Published claims, one experiment a paper: what is printed beside what we measure."""
+"""Published claims, one experiment per paper, compared with our measurements."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _MODULES = {
     "yan2021": "footfall_lab.papers.yan2021.experiment",
     "dynakat": "footfall_lab.papers.dynakat.experiment",
 }
-_FAMILIES = ("depaula2024",)  # experiments whose ranges are those of a family of set-ups
-_OTHERS = {  # assessed by no paper, and not a part of "all"
+_FAMILIES = ("depaula2024",)  # experiments with ranges over a family of set-ups
+_OTHERS = {  # not on a paper, and not part of "all"
     "reality": "footfall_lab.reality.study",
     "mini_cheetah": "footfall_lab.reality.mini_cheetah_study",
 }
-_RECORDED = ("mini_cheetah",)  # experiments on recordings that are not ours to ship
+_RECORDED = ("mini_cheetah",)  # experiments on recordings that we may not distribute
 
 
 def names() -> tuple[str, ...]:
-    """The experiments that papers are assessed by."""
+    """Return the names of the experiments on papers."""
     return tuple(_MODULES)
 
 
 def others() -> tuple[str, ...]:
-    """Experiments beside those of papers."""
+    """Return the names of other experiments."""
     return tuple(_OTHERS)
 
 
@@ -44,15 +44,15 @@ def run(
     full: bool = False,
     recordings: str | Path | None = None,
 ) -> Outcome:
-    """Do an experiment.
+    """Run an experiment.
 
     Args:
-        name: Of the experiment.
+        name: Name of the experiment.
         quick: Measure every claim with fewer variants.
-        progress: Called with what is done, the number of things done and the number of all.
+        progress: Called with the current task, the number of finished tasks and their total.
         workers: Processes that share the runs.
-        full: Larger families, of experiments that have one.
-        recordings: Folder of recordings, of experiments on those of others.
+        full: Use larger families, for experiments with a family.
+        recordings: Folder of recordings, for experiments on third-party recordings.
     """
     known = {**_MODULES, **_OTHERS}
     if name not in known:

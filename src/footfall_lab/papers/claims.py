@@ -1,11 +1,10 @@
-"""A published claim beside what we measure, and the verdict that its registered bound gives.
+"""A published claim, our measurement, and the verdict by its registered bound.
 
-Sentences and numbers: ``holds`` and ``does_not_hold`` say what our runs of what is printed show; ``refuted``: a proof
-or a counterexample that no unprinted number can change; ``open``: a number whose set-up is not printed, with the range
-over what is not printed; ``not_testable``: the note says what is missing. Equations: ``verified`` or ``erratum``.
-Computing times have no verdict, ``time``. Sentences of a survey, about others' robots, are ``shown`` or ``not_shown``
-by our runs. A question of our own carries the mark ``ours``, is answered by ``holds`` or ``does_not_hold``, and is
-never counted.
+Statements and numbers: ``holds`` or ``does_not_hold`` in our runs of the published set-up; ``refuted``: a proof or a
+counterexample that no unpublished number can change; ``open``: a number whose set-up is not published, with its range
+over possible set-ups; ``not_testable``: the note tells what is missing. Equations: ``verified`` or ``erratum``.
+Computing times have no verdict, ``time``. Sentences of a survey, about other robots, are ``shown`` or ``not_shown`` by
+our runs. Our own questions are marked ``ours``, answered by ``holds`` or ``does_not_hold``, and never counted.
 """
 
 from __future__ import annotations
@@ -40,29 +39,29 @@ Verdict = Literal[
     "not_shown",
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-TABLES: dict[str, tuple[str, tuple[Verdict, ...]]] = {  # heading, and the verdicts that occur, none for times
+TABLES: dict[str, tuple[str, tuple[Verdict, ...]]] = {  # heading, and the possible verdicts, none for times
     "behaviour": ("Statements and numbers", ("holds", "does_not_hold", "refuted", "open", "not_testable")),
     "equation": ("Equations", ("verified", "erratum")),
     "survey": ("Sentences of a survey", ("shown", "not_shown", "not_testable")),
     "time": ("Computing times", ()),
 }
 MEANS: dict[Verdict, str] = {
-    "holds": "our runs of what is printed show it, within a bound that was fixed before the runs",
-    "does_not_hold": "they do not; the note says how far off, and why as far as we know",
+    "holds": "our runs of the printed set-up show it, within a bound fixed before the runs",
+    "does_not_hold": "our runs do not show it; the note states by how much, and why as far as we know",
     "refuted": "a proof or a counterexample that no unprinted number can change",
-    "open": "a number whose set-up is not printed: the range over what is not printed, and whether it has the printed",
-    "not_testable": "with what is missing",
-    "verified": "the equation as printed, evaluated beside an independent way",
-    "erratum": "as printed it is not right; the note has the right form",
-    "time": "a computing time: theirs, ours, factor, and no verdict",
-    "shown": "a sentence about others' robots, which our runs show as well",
-    "not_shown": "a sentence about others' robots, which our runs do not show: no evidence against it",
+    "open": "a number with an unprinted set-up: its range, and whether the printed value lies inside",
+    "not_testable": "the note states what is missing",
+    "verified": "the equation as printed agrees with an independent computation",
+    "erratum": "the equation as printed is wrong; the note has the correct form",
+    "time": "a computing time: theirs, ours and the factor, without a verdict",
+    "shown": "a sentence about other robots that our runs show as well",
+    "not_shown": "a sentence about other robots that our runs do not show, which is not evidence against it",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spread:
-    """Result of a family of set-ups where the paper prints none: a range, or the share of runs that agree."""
+    """The result over a family of set-ups where the paper prints none: a range, or the share of runs that agree."""
 
     of: str  # the family, in a few words
     runs: int
@@ -70,11 +69,11 @@ class Spread:
     middle: float | None = None
     high: float | None = None  # 95th percentile
     inside: bool | None = None  # whether the printed value lies between both
-    share: float | None = None  # of the runs in which the sentence holds by its bound
+    share: float | None = None  # share of runs in which the sentence holds by its bound
 
     @property
     def words(self) -> str:
-        """The range or the share in a sentence."""
+        """Return the range or the share as a sentence."""
         if self.share is not None:
             return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}."
         where = "" if self.inside is None else f"; the printed value is {'inside' if self.inside else 'outside'}"
@@ -109,12 +108,12 @@ class Claim:
     note: str = ""
     ours: bool = False
     table: str = "behaviour"  # a key of TABLES
-    equations: tuple[str, ...] = ()  # that one evaluation covers
-    short: str = ""  # in a few words
-    bound: str = ""  # that it was assessed by, in words
-    beside: Value = None  # what others have, for a question of our own that is asked of them too
+    equations: tuple[str, ...] = ()  # equations covered by one evaluation
+    short: str = ""  # the claim in a few words
+    bound: str = ""  # the bound of the verdict, in words
+    beside: Value = None  # the result of others, for one of our questions that applies to them too
     spread: Spread | None = None
-    as_first_registered: Claim | None = None  # the same of a set-up that was replaced
+    as_first_registered: Claim | None = None  # the claim for the set-up that was replaced
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -123,11 +122,11 @@ class Claim:
             words = self.verdict.replace("_", " ")
             raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
         if self.ours and self.printed is not None:
-            raise InputError(f"claim '{self.id}' is a question of our own: nothing is printed about it")
+            raise InputError(f"claim '{self.id}' is one of our own questions: it has no printed value")
 
     @property
     def words(self) -> str:
-        """The verdict for people; a question of our own is answered by yes or no, a time by its factor."""
+        """Return the verdict in words: yes or no for one of our questions, a factor for a time."""
         if self.ours:
             return "yes" if self.verdict == "holds" else "no"
         if self.verdict == "time":
@@ -136,7 +135,7 @@ class Claim:
 
     @property
     def weight(self) -> int:
-        """How many equations it stands for; 1 for any other claim."""
+        """The number of equations it covers; 1 for any other claim."""
         return max(len(self.equations), 1)
 
     def to_json(self) -> dict[str, Json]:
@@ -172,7 +171,7 @@ def factor(printed: Value, measured: Value) -> str:
 
 
 def with_first(main: Iterable[Claim], first: Iterable[Claim]) -> list[Claim]:
-    """Return claims of the main column, each with its own of the set-up that was registered first."""
+    """Return the claims of the main column, each with the claim for the set-up that was registered first."""
     others = {claim.id: claim for claim in first}
     return [replace(claim, as_first_registered=others.get(claim.id)) for claim in main]
 
@@ -187,18 +186,18 @@ def assess(
     missing: str = "",
     spread: Spread | None = None,
 ) -> Claim:
-    """The verdict of a claim by its registered bound.
+    """Return a claim with the verdict by its registered bound.
 
     Args:
-        experiment: Its name on the command line.
-        id: Of a registered claim.
-        measured: What we found.
+        experiment: Name on the command line.
+        id: Name of a registered claim.
+        measured: Our result.
         note: How it was measured, and why it differs as far as known.
-        holds: Whether a statement in words is so; only for those that are registered as ``holds``.
-        compared: The number that the bound is asked about, where ``measured`` is none (several numbers in words): for
-            a factor, the worst ratio to the printed.
-        missing: What a measurement lacks that gave no number, such as a run that stays up: nothing can be assessed.
-        spread: Over what is not printed; an open number must have it.
+        holds: Whether a statement in words holds; only for claims registered as ``holds``.
+        compared: The number to compare with the bound, if ``measured`` is not one (several numbers in words): for a
+        factor, the worst ratio to the printed number. missing: Why a measurement gave no number, such as the lack of a
+        run without a fall: nothing can be assessed. spread: Range over unpublished choices; required for an open
+        number.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
@@ -207,7 +206,7 @@ def assess(
             f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
         )
     if bound.rule == "range" and spread is None and not (entry.missing or missing):
-        raise InputError(f"claim '{id}' is open: its range over what is not printed must be given")
+        raise InputError(f"claim '{id}' is open: give its range over unpublished choices")
     if entry.missing or missing:
         verdict: Verdict = "not_testable"
         note = f"Missing: {entry.missing or missing}. {note}".rstrip()
@@ -249,7 +248,7 @@ def _verdict(entry: Entry, good: bool) -> Verdict:
 def _within(
     entry: Entry, bound: Bound, measured: Value, holds: bool | None, compared: float | None
 ) -> tuple[bool, str]:
-    """(whether a claim is within its bound, how far off it is in a sentence)."""
+    """Return (whether a claim is within its bound, a sentence on the difference)."""
     if bound.rule == "holds":
         return bool(holds), ""
     if bound.rule == "equal":
@@ -264,7 +263,7 @@ def _within(
 
 
 def requested(entry: Entry) -> str:
-    """The bound and the reading of a claim, in a sentence; none where it cannot be assessed."""
+    """Return the bound and the reading of a claim as a sentence; "" if it cannot be assessed."""
     bound = registration().bounds[entry.kind]
     if entry.missing or bound.rule == "none":
         return ""
@@ -273,22 +272,22 @@ def requested(entry: Entry) -> str:
 
 
 def times(ratio: float) -> str:
-    """A factor for people."""
+    """Return a factor in words."""
     if not math.isfinite(ratio):
-        return "no number beside"
+        return "no value for comparison"
     if ratio < 0.1:
         return f"1/{_digits(1 / ratio)} of" if ratio > 0.0 else "0 times"
     return f"{_digits(ratio, 4 if 0.9 < ratio < 1.1 else 3)} times"
 
 
 def _digits(value: float, count: int = 3) -> str:
-    """A number with so many digits, and no exponent from a thousand on."""
+    """Return a number with ``count`` digits, and without exponent from a thousand on."""
     return f"{value:.{count}g}" if abs(value) < 1000 else f"{float(f'{value:.{count}g}'):.0f}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers behind the verdicts, for people: rows of cells under a heading."""
+    """A table of the numbers behind the verdicts: rows of cells under a heading."""
 
     title: str
     header: tuple[str, ...]
@@ -298,18 +297,18 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The findings of an experiment."""
+    """The results of an experiment."""
 
     experiment: str  # its name on the command line
     title: str
-    summary: str  # a few sentences: what was asked, what was found
+    summary: str  # a few sentences: question and results
     claims: tuple[Claim, ...]
     figures: dict[str, Figure] = field(default_factory=dict)  # by id
-    captions: dict[str, str] = field(default_factory=dict)  # of the figures
+    captions: dict[str, str] = field(default_factory=dict)  # captions of the figures
     tables: tuple[Table, ...] = ()
-    settings: dict[str, str] = field(default_factory=dict)  # what was fixed, in words
-    replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption: recordings shown together
-    bounds: str = ""  # digest of what the claims were assessed by, the present one unless given
+    settings: dict[str, str] = field(default_factory=dict)  # fixed settings, in words
+    replays: dict[str, dict[str, Recording]] = field(default_factory=dict)  # by caption, recordings shown together
+    bounds: str = ""  # digest of the bounds, by default the current one
 
     def __post_init__(self) -> None:
         if not self.bounds:
@@ -322,7 +321,7 @@ class Outcome:
         raise unknown("claim", id, [c.id for c in self.claims], f"{self.experiment} has")
 
     def to_json(self, figures: Sequence[str] = ()) -> dict[str, Json]:
-        """``figures``: where they were written, if they were."""
+        """Return the outcome as JSON; ``figures``: paths of the written figures."""
         return {
             "experiment": self.experiment,
             "summary": line(self.experiment, self.claims),
@@ -342,7 +341,7 @@ def counts(claims: Iterable[Claim], table: str = "") -> dict[Verdict, int]:
 
 
 def line(experiment: str, claims: Sequence[Claim]) -> str:
-    """Return one line about a whole paper, for somebody who has ten seconds."""
+    """Return a one-line summary of a paper."""
     name = registration().papers.get(experiment, experiment)
     published = [claim for claim in claims if not claim.ours]
     if not published:
@@ -385,7 +384,7 @@ def line(experiment: str, claims: Sequence[Claim]) -> str:
 
 
 def _item(name: str) -> str:
-    """Return a name for a list, where a comma of its own would be taken for the list's."""
+    """Return a name for a list, without commas that could be taken for those of the list."""
     first, _, rest = name.partition(", ")
     return f"{first} ({rest})" if rest else name
 
@@ -399,14 +398,14 @@ def _many(count: int, one: str, more: str) -> str:
 
 
 def _round(ratio: float) -> str:
-    """A factor to two digits, thousands apart."""
+    """Return a factor with two digits and thousands separators."""
     return f"{float(f'{ratio:.2g}'):,.0f}".replace(",", " ") if ratio >= 10 else f"{ratio:.2g}"
 
 
 def beside_others(
     id: str, claim: str, theirs: Value, ours: Value, holds: bool, unit: str = "", note: str = ""
 ) -> Claim:
-    """A question of our own, with what others have beside it."""
+    """Return a claim for one of our questions, with the result of others."""
     verdict: Verdict = "holds" if holds else "does_not_hold"
     return Claim(
         id=id, claim=claim, printed=None, measured=ours, unit=unit, verdict=verdict, note=note, ours=True, beside=theirs
@@ -414,7 +413,7 @@ def beside_others(
 
 
 def sentence(numbers: dict[Verdict, int]) -> str:
-    """The counts in words: what a report of several papers opens with."""
+    """Return the counts in words, as the opening of a report on several papers."""
     if not sum(numbers.values()):
         return "No paper is assessed here: all questions are our own."
     equations = numbers["verified"] + numbers["erratum"]
@@ -439,7 +438,7 @@ def sentence(numbers: dict[Verdict, int]) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value of a claim for people."""
+    """Return a value of a claim as text."""
     if value is None:
         return "–"
     if isinstance(value, bool):

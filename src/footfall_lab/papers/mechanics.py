@@ -1,7 +1,7 @@
-"""Mechanics of a tree in world axes, written apart from footfall's: what printed equations are evaluated beside.
+"""Mechanics of a tree in world axes, independent of footfall's: the reference for printed equations.
 
 Poses by Rodrigues' formula, velocities and accelerations point by point, Newton's and Euler's laws of every body, M and
-the bias forces by columns of velocities. Slow, short, and nothing of it is shared with the algorithms that it checks.
+the bias forces by columns of velocities. Slow, short, and without any code of the algorithms that it checks.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 def hat(a: ndarray) -> Float[ndarray, "3 3"]:
@@ -46,11 +46,11 @@ class Mechanics:
     robot: Robot
     R: list[ndarray]
     p: list[ndarray]
-    turns: list[ndarray]  # (3, nv) of every body: angular velocity by v
+    turns: list[ndarray]  # (3, nv) per body: angular velocity by v
     moves: list[ndarray]  # (3, nv): velocity of its origin by v
     omega: list[ndarray]
     speed: list[ndarray]
-    alpha: list[ndarray]  # where the rates of v are zero, and the base's origin has no acceleration
+    alpha: list[ndarray]  # angular acceleration for zero rates of v, without acceleration of the base's origin
     acceleration: list[ndarray]
 
     @staticmethod
@@ -93,7 +93,7 @@ class Mechanics:
         )
 
     def point(self, body: int, r: ndarray) -> tuple[ndarray, ndarray]:
-        """Return a point of a body and its velocity by v; ``r`` in the body's axes."""
+        """Return a point of a body and its velocity by v; ``r`` is in body axes."""
         arm = self.R[body] @ r
         return self.p[body] + arm, self.moves[body] - hat(arm) @ self.turns[body]
 
@@ -116,7 +116,7 @@ class Mechanics:
 
     @property
     def c(self) -> Float[ndarray, "nv"]:
-        """Return the bias forces of velocity: the base's part belongs to its classical acceleration."""
+        """Return the velocity-dependent bias forces, for the classical acceleration of the base."""
         total = np.zeros(self.robot.nv)
         for k, (m, c, tensor) in enumerate(self.masses()):
             arm, w, dw = self.R[k] @ c, self.omega[k], self.alpha[k]

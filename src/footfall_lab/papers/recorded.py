@@ -1,4 +1,4 @@
-"""The verdicts on record, ``recorded.toml``: what this version says of every claim, and by which bounds."""
+"""The recorded verdicts, ``recorded.toml``: this version's verdict on every claim, with its bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILE = Path(__file__).with_name("recorded.toml")
 
 @dataclass(frozen=True)
 class Record:
-    """Verdicts by experiment and claim, the digests that they were given by, and a line about every paper."""
+    """Verdicts by experiment and claim, digests of their bounds, and a line about every paper."""
 
     bounds: Mapping[str, str]
     verdicts: Mapping[str, Mapping[str, Verdict]]
@@ -37,7 +37,7 @@ class Record:
 
 @cache
 def record() -> Record:
-    """The record of this version."""
+    """Return the record of this version."""
     return read(FILE.read_text(encoding="utf-8"))
 
 
@@ -54,7 +54,7 @@ def written(
         "# What `footfall reproduce all` says of every claim, written from its results.json by",
         "# docs/generate_verdicts.py. A verdict that changes fails the command until it is recorded.",
         "",
-        "[bounds]  # digests of what every experiment was assessed by",
+        "[bounds]  # digests of the bounds of every experiment",
         *(f'{name} = "{digest}"' for name, digest in bounds.items()),
         "",
         "[summary]",
@@ -66,7 +66,7 @@ def written(
 
 
 def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
-    """How an outcome differs from the record, a sentence each; none if every claim was assessed as recorded."""
+    """Return sentences on how an outcome differs from the record; empty if all verdicts are as recorded."""
     kept = record() if kept is None else kept
     known_bounds = kept.bounds.get(outcome.experiment, outcome.bounds)
     if outcome.bounds != known_bounds:
@@ -74,7 +74,7 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
             f"{outcome.experiment} was assessed by bounds {outcome.bounds}, the verdicts on record by {known_bounds}:"
             " record them again"
         ]
-    if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # of no paper
+    if all(claim.ours for claim in outcome.claims) and outcome.experiment not in kept.verdicts:  # not on a paper
         return [f"{claim.id} does not hold: {claim.claim}" for claim in outcome.claims if claim.verdict != "holds"]
     known = kept.verdicts.get(outcome.experiment, {})
     reported = []

@@ -1,7 +1,7 @@
-"""Registered bounds of claims: bounds by kind of quantity, readings, set-ups; all of it read from ``registered.toml``.
+"""The registration of claims: bounds by kind of quantity, readings and set-ups, read from ``registered.toml``.
 
-That file is fixed before the runs and changes only in commits of its own. The digest of what an experiment is assessed
-by goes with its results.
+That file is fixed before the runs and changes only in commits of its own. The digest of an experiment's bounds is
+stored with its results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nptrace._types import Given
 
 FILE = Path(__file__).with_name("registered.toml")
 RULES = ("factor", "at most", "at least", "between", "equal", "at most the printed", "holds", "range", "none")
-TABLES = ("behaviour", "equation", "time", "survey")  # where a claim is listed, each with verdict words of its own
+TABLES = ("behaviour", "equation", "time", "survey")  # tables of claims, each with its verdicts
 
 _SLACK = 1e-12  # rounding of a ratio
 
@@ -29,16 +29,16 @@ Value = float | str | bool | None
 
 @dataclass(frozen=True)
 class Bound:
-    """How far from the printed a kind of quantity may be."""
+    """The allowed difference from the printed value for a kind of quantity."""
 
     kind: str
-    of: str  # what it is a bound of
+    of: str  # the quantity that it bounds
     rule: str
     why: str
     value: Given = None
 
     def words(self) -> str:
-        """The bound in a few words."""
+        """Return the bound in a few words."""
         if self.rule == "factor":
             return f"within {self.value:g} times, either way"
         if self.rule == "between":
@@ -48,7 +48,7 @@ class Bound:
         return f"{self.rule} {self.value:g}" if self.value is not None else self.rule
 
     def met(self, printed: Value, measured: float) -> bool:
-        """Whether a number is within the bound; what is not a number is not."""
+        """Return whether a number is within the bound; false for NaN."""
         if not math.isfinite(measured):
             return False
         if self.rule == "factor":
@@ -63,7 +63,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A claim as registered: what is printed, and how it will be assessed."""
+    """A registered claim: the printed value, and how it will be assessed."""
 
     id: str
     claim: str
@@ -71,16 +71,16 @@ class Entry:
     unit: str = ""
     printed: Value = None
     reading: str = ""
-    missing: str = ""  # what it would take to assess it
+    missing: str = ""  # what is missing to assess it
     universal: bool = False  # one counterexample refutes it
-    ours: bool = False  # no paper asks it
+    ours: bool = False  # our own question, not in any paper
     table: str = "behaviour"  # one of TABLES
-    equations: tuple[str, ...] = ()  # of an entry of the table of equations: all that one evaluation covers
+    equations: tuple[str, ...] = ()  # for the table of equations: all equations covered by one evaluation
     short: str = ""  # the claim in a few words, for a line about the whole paper
 
     @property
     def weight(self) -> int:
-        """How many equations it stands for; 1 for any other claim."""
+        """The number of equations it covers; 1 for any other claim."""
         return max(len(self.equations), 1)
 
 
@@ -91,7 +91,7 @@ class Registration:
     bounds: Mapping[str, Bound]
     setups: Mapping[str, Mapping[str, Given]]
     claims: Mapping[str, Mapping[str, Entry]]  # by experiment, by id
-    digests: Mapping[str, str]  # by experiment: of its set-up, its claims and the bounds of their kinds
+    digests: Mapping[str, str]  # by experiment: digest of its set-up, claims and bounds
     papers: Mapping[str, str]  # short names, by experiment
 
     def entry(self, experiment: str, id: str) -> Entry:
@@ -104,12 +104,12 @@ class Registration:
 
 @cache
 def registration() -> Registration:
-    """The registration of this version."""
+    """Return the registration of this version."""
     return read(FILE.read_bytes())
 
 
 def read(content: bytes) -> Registration:
-    """A registration from the text of its file."""
+    """Return the registration in the text of a file."""
     found = tomllib.loads(content.replace(b"\r\n", b"\n").decode("utf-8"))
     bounds = {kind: Bound(kind, **fields) for kind, fields in found["bounds"].items()}
     claims = {
@@ -141,7 +141,7 @@ def read(content: bytes) -> Registration:
 
 
 def setup(experiment: str) -> Mapping[str, Given]:
-    """The set-up that decides an experiment."""
+    """Return the deciding set-up of an experiment."""
     return registration().setups[experiment]
 
 

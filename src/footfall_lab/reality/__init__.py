@@ -1,1 +1,1 @@
-"""Recordings of the real world by others, and published benchmarks, beside what we compute."""
+"""Comparison with third-party recordings of real systems, and with published benchmarks."""

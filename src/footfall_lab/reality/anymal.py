@@ -1,8 +1,8 @@
-"""SimBenchmark's two ANYmal tests (Kang and Hwangbo 2018, leggedrobotics/SimBenchmark), done again.
+"""SimBenchmark's two ANYmal tests (Kang and Hwangbo 2018, leggedrobotics/SimBenchmark), repeated.
 
-Stand: joint PD (kp 40, kd 1) at dt 5 ms and less, time of a step. Energy: lifted by twice its weight for a second, then
-two seconds of free flight without contact, limits, damping or motors; the mean square of the energy's error [J²].
-Printed are the figures of their own machine of 2018: ratios are comparable, times are not.
+Stand: joint PD (kp 40, kd 1) at dt 5 ms and less, time per step. Energy: lifted by twice its weight for a second, then
+two seconds of free flight without contact, limits, damping or motors; mean square energy error [J²]. Published figures
+are from a machine of 2018: ratios are comparable, times are not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,11 +32,12 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from footfall_lab.verify import pinocchio
-from nptrace._types import Foreign, PyTree
+from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 KP, KD, HEIGHT, STAND_TIME = 40.0, 1.0, 0.54, 250.0
 LIFT, FLIGHT, DROP_HEIGHT = 1.0, 2.0, 2.0  # [s], [s], [m]
-STEPS = (0.01, 0.004, 0.001, 0.0004, 0.0001)  # [s], of the energy test
+STEPS = (0.01, 0.004, 0.001, 0.0004, 0.0001)  # [s], for the energy test
 STAND_STEPS = (0.005, 0.0025, 0.001)  # [s]
 PRINTED_STAND = {"RaiSim": 0.408, "MuJoCo 1.5 (Newton, no-slip)": 1.881, "Bullet": 3.684, "DART": 5.84, "ODE": 23.11}
 PRINTED_ENERGY = {  # dt: error [J²], as printed
@@ -49,14 +49,14 @@ PRINTED_SPEED = {"RaiSim": 0.01499, "MuJoCo 1.5 Euler": 0.06336, "MuJoCo 1.5 RK4
 
 
 def anymal() -> Robot:
-    """ANYmal B from an installed package of robot files; its feet are the spheres of its file."""
+    """Return ANYmal B from an installed package of robot files; its feet are the spheres in its file."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about shapes left out
+        warnings.simplefilter("ignore")  # about omitted shapes
         return load("anymal_b")
 
 
 def stand_joints(robot: Robot) -> Float[ndarray, "nj"]:
-    """SimBenchmark's stand: 0.03, 0.4 and -0.8 rad, mirrored."""
+    """Return SimBenchmark's stand: 0.03, 0.4 and -0.8 rad, mirrored."""
     angles = []
     for name in robot.joint_names:
         side, end, kind = (1.0 if name[0] == "L" else -1.0), (1.0 if name[1] == "F" else -1.0), name.split("_")[1]
@@ -66,7 +66,7 @@ def stand_joints(robot: Robot) -> Float[ndarray, "nj"]:
 
 # -- energy ------------------------------------------------------------------------------------------------------------
 def flown(world: World, state: State, push: Float[ndarray, "6"], dt: float, integrator: str) -> State:
-    """One step of flight."""
+    """Make one step of flight."""
     return integrate_step(integrator, world, state, JointCommand().broadcast(world.robot.nj), push, dt)[0]
 
 
@@ -76,7 +76,7 @@ def total_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"])
 
 @dataclass(frozen=True)
 class EnergyRow:
-    """The energy test of one engine: error by dt [J²], time of a step [us]."""
+    """The energy test of one engine: error by dt [J²], time per step [us]."""
 
     name: str
     errors: dict[float, float]
@@ -84,7 +84,7 @@ class EnergyRow:
 
 
 class Flight:
-    """The lifted and dropped robot in our steps."""
+    """The flight in footfall."""
 
     def __init__(self, robot: Robot, integrator: str) -> None:
         implicit = integrator == "linearly_implicit"
@@ -107,7 +107,7 @@ class Flight:
 
 
 class MuJoCoFlight:
-    """The flight in MuJoCo, whose own energies are taken."""
+    """The flight in MuJoCo, with the energies that it reports."""
 
     def __init__(self, robot: Robot, integrator: str) -> None:
         self.mj, self.robot = mujoco.library(), robot
@@ -116,7 +116,7 @@ class MuJoCoFlight:
         for joint in spec.joints:
             joint.damping, joint.frictionloss = np.zeros(3), 0.0
             joint.limited = self.mj.mjtLimited.mjLIMITED_FALSE
-        spec.compiler.fusestatic = True  # links without a joint cost it nothing, as they cost us nothing
+        spec.compiler.fusestatic = True  # links without a joint are free, as in footfall
         self.model = spec.compile()
         self.data = self.mj.MjData(self.model)
 
@@ -142,13 +142,13 @@ class MuJoCoFlight:
 
     def task(self, name: str) -> Task:
         self.model.opt.timestep = 1e-3
-        self.model.opt.enableflags &= ~int(self.mj.mjtEnableBit.mjENBL_ENERGY)  # it is timed without its audit
+        self.model.opt.enableflags &= ~int(self.mj.mjtEnableBit.mjENBL_ENERGY)  # timed without energy computation
         run = lambda count: self.mj.mj_step(self.model, self.data, nstep=count)  # noqa: E731
         return Task(name=name, run=run, per="step", before=self.reset)
 
 
 class PinocchioFlight:
-    """The flight with Pinocchio's forward dynamics and its own integration, in semi-implicit Euler steps."""
+    """The flight with Pinocchio's forward dynamics and integration, in semi-implicit Euler steps."""
 
     def __init__(self, robot: Robot) -> None:
         self.referee, self.robot = pinocchio.Pinocchio(robot.replace(feet=())), robot
@@ -171,14 +171,14 @@ class PinocchioFlight:
         return _mean_square(np.array(energy))
 
     def tasks(self, name: str) -> list[Task]:
-        """aba and integrate, each less the same call on a model of one joint."""
+        """Return tasks of aba and integrate, each less the same call on a model of one joint."""
         pin, model, data = self.referee.pin, self.referee.model, self.referee.data
         small = pin.Model()
         small.addJoint(0, pin.JointModelRX(), pin.SE3.Identity(), "joint")
         small.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
         held, one, v = small.createData(), np.ones(1), np.full(model.nv, 0.1)
 
-        def both(model: Foreign, data: Foreign, q: ndarray, v: ndarray) -> None:
+        def both(model: object, data: object, q: ndarray, v: ndarray) -> None:
             pin.aba(model, data, q, v, v)
             pin.integrate(model, q, v)
 
@@ -193,7 +193,7 @@ def _mean_square(energy: ndarray) -> float:
 # -- stand -------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class StandRow:
-    """The stand of one engine: time of a step [us] by dt; how far the base is from its start after 250 s [mm]."""
+    """The stand of one engine: time per step [us] by dt; displacement of the base after 250 s [mm]."""
 
     name: str
     step_us: dict[float, float]
@@ -201,13 +201,13 @@ class StandRow:
 
 
 def held(world: World, state: State, targets: Float[ndarray, "nj"], dt: float) -> State:
-    """One step of joint PD about the targets."""
+    """Make one step with joint PD about the targets."""
     command = JointCommand(targets, 0.0, KP, KD, 0.0)
     return integrate_step("linearly_implicit", world, state, command, np.zeros(6), dt)[0]
 
 
 class Stand:
-    """The standing robot in our steps."""
+    """The stand in footfall."""
 
     def __init__(self, robot: Robot, contact: ContactModel) -> None:
         world = World(robot=robot, joints=JointModel.ideal(), contact=contact)
@@ -226,14 +226,14 @@ class Stand:
 
 
 class MuJoCoAnymal:
-    """The robot in MuJoCo, with its default contact; ``noslip``: iterations of its no-slip solver, as they had ten."""
+    """The stand in MuJoCo, with default contact; ``noslip``: iterations of its no-slip solver, ten in SimBenchmark."""
 
     def __init__(self, robot: Robot, noslip: int) -> None:
         self.mj, mj = mujoco.library(), mujoco.library()
         text = to_mjcf(robot.replace(actuators=(), poses={}), ground=True, contact={"friction": (0.8, 0.0, 0.0)})
         spec = mj.MjSpec.from_string(text)
         spec.option.integrator = mj.mjtIntegrator.mjINT_IMPLICITFAST
-        spec.option.noslip_iterations = noslip  # its bodies are not fused: it would creep five times as far
+        spec.option.noslip_iterations = noslip  # bodies are not fused: it would creep five times as far
         targets = stand_joints(robot)
         for joint in spec.joints:
             joint.damping, joint.frictionloss = np.zeros(3), 0.0
@@ -271,7 +271,7 @@ class MuJoCoAnymal:
 def measure(
     seconds: float, progress: Callable[[str, int, int], None], steps: int = len(STEPS)
 ) -> tuple[list[EnergyRow], list[StandRow]]:
-    """Both tests, the first so many step lengths of the energy; all engines take turns in one run on one core."""
+    """Run both tests; ``steps``: number of step lengths for energy. All engines are interleaved on one core."""
     robot = anymal()
     flights: dict[str, PyTree] = {
         "footfall, default step": Flight(robot, "linearly_implicit"),

@@ -1,9 +1,9 @@
-"""SimBenchmark's bouncing, sliding and rolling for what stands on a ground, with MuJoCo beside.
+"""SimBenchmark's bouncing, sliding and rolling tests for bodies on a ground, in footfall and MuJoCo.
 
-Bouncing: 49 balls of 10 kg fall from 5 m without loss for 20 s; the mean square of their energy's error [J²]. Sliding:
-10 kg on the level pushed aslant by 150 N, friction 0.4. Rolling: a ball that starts to slide at 3 m/s ends at 5/7 of
-it. The last two are squared errors of velocity [m²/s²] against the closed forms, at dt 1 ms; their own rolling test has
-balls on a box, which we cannot do: bodies here touch grounds alone.
+Bouncing: 49 balls of 10 kg bounce from 5 m without loss for 20 s; mean square energy error [J²]. Sliding: 10 kg on
+level ground pushed obliquely by 150 N, friction 0.4. Rolling: a ball that starts to slide at 3 m/s ends at 5/7 of that.
+The last two report squared errors of velocity [m²/s²] against closed forms, at dt 1 ms; SimBenchmark's rolling test has
+balls on a box, while bodies here touch only grounds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -30,6 +29,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 BALLS, DROP, TIME = 49, 5.0, 20.0  # [m], [s]
 STEPS = (0.01, 0.004, 0.001, 0.0004)  # [s]
@@ -39,7 +39,7 @@ PRINTED = {  # bouncing, dt: [J²]
     "Bullet": {0.01: 7.41e6, 0.004: 1.20e6, 0.001: 75245.0, 0.0004: 12039.0},
 }
 FORCE, FRICTION, MASS, SPEED = 150.0, 0.4, 10.0, 3.0  # [N], -, [kg], [m/s]
-AT = np.array([0.5, np.sqrt(0.75), 0.0])  # the way of the push
+AT = np.array([0.5, np.sqrt(0.75), 0.0])  # direction of the push
 LAWS: dict[str, ContactModel] = {
     "footfall, compliant": Compliant(),
     "footfall, complementarity": Complementarity(),
@@ -48,7 +48,7 @@ LAWS: dict[str, ContactModel] = {
 
 @dataclass(frozen=True)
 class BallRow:
-    """The results of one engine; bouncing by dt [J²], sliding and rolling [m²/s²]; None where it cannot."""
+    """The results of one engine; bouncing by dt [J²], sliding and rolling [m²/s²]; None if unsupported."""
 
     name: str
     bouncing: dict[float, float] | None
@@ -76,7 +76,7 @@ def pushed(world: World, state: State, push: Float[ndarray, "6"], dt: float) -> 
 def _rows(
     robot: Robot, contact: ContactModel, friction: float, start: State, push: ndarray, dt: float, steps: int
 ) -> ndarray:
-    """(heights, velocities in world axes) of rows, the start first."""
+    """Return rows of (heights, velocities in world axes), the start first."""
     world = World(robot=robot, ground=Plane(friction), contact=contact, joints=JointModel.ideal())
     begin = State(start.q, start.v, contact.start(world.spheres))
     step = compiling.compile(pushed, world, begin, push, dt)
@@ -94,12 +94,12 @@ def at(height: float, speed: float = 0.0) -> State:
 
 
 def sliding(t: ndarray) -> Float[ndarray, "n 3"]:
-    """The box's velocity: all of the push less all of its friction."""
+    """Return the velocity of the box under push and friction."""
     return np.outer(t, AT) * (FORCE / MASS - FRICTION * STANDARD)
 
 
 def rolling(t: ndarray) -> Float[ndarray, "n 3"]:
-    """The ball's: friction brakes it until it rolls."""
+    """Return the velocity of the ball, which friction brakes until it rolls."""
     speed = np.maximum(SPEED - FRICTION * STANDARD * t, 5.0 / 7.0 * SPEED)
     return np.outer(speed, [1.0, 0.0, 0.0])
 
@@ -109,13 +109,13 @@ def _square(found: ndarray, known: ndarray) -> float:
 
 
 def bounced(heights: ndarray, speeds: ndarray) -> float:
-    """Return the errors of as many balls as theirs, all alike, 10 kg each [J²]."""
+    """Return the energy errors of as many balls as in SimBenchmark, all alike, 10 kg each [J²]."""
     energy = BALLS * MASS * (STANDARD * heights + 0.5 * speeds**2)
     return float(np.mean((energy - BALLS * MASS * STANDARD * DROP) ** 2))
 
 
 def ours(name: str) -> BallRow:
-    """With one of our models: a lossless bounce is complementarity's alone."""
+    """Run the tests with one of our models: only complementarity has a lossless bounce."""
     contact, count, dt = LAWS[name], 1000, 1e-3
     t, push = dt * np.arange(count), np.zeros(6)
     push[3:] = FORCE * AT
@@ -132,7 +132,7 @@ def ours(name: str) -> BallRow:
 
 
 def mujocos() -> BallRow:
-    """MuJoCo's: default contact; a bounce by a stiff undamped contact, which is as near as it has."""
+    """Run the tests in MuJoCo: default contact; bounces with stiff undamped contact, the closest that it has."""
     mj, dt, count = library(), 1e-3, 1000
 
     def run(

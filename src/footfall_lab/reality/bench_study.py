@@ -1,4 +1,4 @@
-"""Claims, tables and pictures of the published benchmarks: SimBenchmark, contactbench, mpc_qpbenchmark, creep."""
+"""Claims, tables and figures of the published benchmarks: SimBenchmark, contactbench, mpc_qpbenchmark, creep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(quick: bool = False, progress: Progress | None = None) -> BenchStudy:
 
 
 def claims(found: BenchStudy) -> list[Claim]:
-    """Speed ratios beside the printed ones, energies, residuals, creep."""
+    """Return claims about speed ratios, energies, residuals and creep."""
     stand = {row.name: row.step_us[0.005] for row in found.stand}
     ratio = stand["MuJoCo, no-slip"] / stand["footfall, compliant"]
     printed = anymal.PRINTED_STAND["MuJoCo 1.5 (Newton, no-slip)"] / anymal.PRINTED_STAND["RaiSim"]
@@ -60,21 +60,21 @@ def claims(found: BenchStudy) -> list[Claim]:
     return [
         beside_others(
             "anymal-stand",
-            "ANYmal stands, dt 5 ms: MuJoCo's time of a step over ours",
+            "ANYmal stands, dt 5 ms: time per step of MuJoCo over ours",
             printed,
             ratio,
             ratio > printed,
             "",
-            "ours compliant, MuJoCo's soft with no-slip; beside: MuJoCo's over RaiSim's, on their machine",
+            "ours compliant, MuJoCo's soft with no-slip; theirs: MuJoCo over RaiSim, on their machine",
         ),
         beside_others(
             "anymal-speed",
-            "ANYmal in flight: MuJoCo's time of a step over ours",
+            "ANYmal in flight: time per step of MuJoCo over ours",
             printed_speed,
             speed,
             speed > printed_speed,
             "",
-            "Euler; beside: MuJoCo's over RaiSim's",
+            "Euler; theirs: MuJoCo over RaiSim",
         ),
         beside_others(
             "anymal-energy",
@@ -83,7 +83,7 @@ def claims(found: BenchStudy) -> list[Claim]:
             ours.errors[dt],
             ours.errors[dt] <= 1.05 * theirs.errors[dt],
             "J²",
-            "beside: MuJoCo's, done again",
+            "theirs: MuJoCo, repeated here",
         ),
         beside_others(
             "contactbench",
@@ -92,20 +92,20 @@ def claims(found: BenchStudy) -> list[Claim]:
             worst,
             worst < problems.THEIR_STOP,
             "m/s",
-            "beside: where their tests stop",
+            "theirs: stopping tolerance of their tests",
         ),
         beside_others(
             "creep",
-            "Mini Cheetah on a slope of 15 degrees: creep of complementarity beside MuJoCo's",
+            "Mini Cheetah on a slope of 15 degrees: creep of complementarity and of MuJoCo",
             mujoco,
             hard,
             hard < mujoco,
             "um/s",
-            f"beside: MuJoCo's defaults, here; its issue 3328 says {creep.PRINTED}",
+            f"theirs: MuJoCo's defaults, here; its issue 3328 reports {creep.PRINTED}",
         ),
         beside_others(
             "repeats",
-            "A run repeats to the bit: again, in a batch, among others",
+            "A run is reproducible bit for bit: repeated, in a batch, among others",
             0.0,
             max(found.repeats.values()),
             max(found.repeats.values()) == 0.0,
@@ -179,7 +179,7 @@ def tables(found: BenchStudy) -> list[Table]:
 
 
 def figure(found: BenchStudy) -> Figure:
-    """As they plot: error of energy against speed, one point a dt; and the time of a step of the stand."""
+    """Draw energy error over speed as in SimBenchmark, one point per dt; and the time per step of the stand."""
     with style():
         drawn = new_figure(9.5, 4.2)
         energy, stand = drawn.subplots(1, 2)

@@ -1,7 +1,7 @@
-"""How far a robot that stands on a slope of 15 degrees creeps, and whether runs repeat to the bit.
+"""The creep of a robot that stands on a slope of 15 degrees, and whether runs repeat bit for bit.
 
 MuJoCo's friction is regularised: a standing robot slides slowly (google-deepmind/mujoco issue 3328 reports 50 to 2 300
-um/s). Ours sticks by a model with a finite stiffness in speed, or is exact.
+um/s). Ours sticks by a viscous model of finite stiffness, or exactly.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class CreepRow:
 def simulation(contact: str) -> Simulation:
     robot = library.load(ROBOT)
     kp, kd = stand_gains(robot)
-    slope, ideal = Plane.slope(SLOPE, FRICTION), JointModel.ideal()  # dry friction in joints creeps too
+    slope, ideal = Plane.slope(SLOPE, FRICTION), JointModel.ideal()  # dry friction in joints also creeps
     return Simulation(robot, Hold("stand", kp, kd), contact=named(contact), ground=slope, joints=ideal)
 
 
 def measure() -> list[CreepRow]:
-    """Drift of the trunk over six seconds, after six to settle, of every model and of MuJoCo."""
+    """Return the drift of the trunk over six seconds, after six to settle, for every model and for MuJoCo."""
     rows = []
     for model in MODELS:
         rec = simulation(model).run(SETTLE + WATCH)
@@ -63,7 +63,7 @@ def _drift(time: np.ndarray, q: np.ndarray) -> float:
 
 
 def repeats() -> dict[str, float]:
-    """The largest difference of any number of the state after two seconds: 0 is the same to the bit."""
+    """Return the largest difference in the state after two seconds: 0 means identical bit for bit."""
     first, again = simulation("compliant"), simulation("compliant")
     a, b = first.run(2.0).q[-1], again.run(2.0).q[-1]
     robot = first.robot

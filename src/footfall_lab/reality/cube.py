@@ -1,8 +1,8 @@
 """The tossed cube in footfall and in MuJoCo: a free body with eight corners, all tosses of all candidates in one batch.
 
 Corners are small spheres, as the real ones are rounded; friction, stiffness, damping, restitution, the ground's height
-and the radius of the corners are fitted to 50 tosses by CMA-ES, for every model by the same cost and as many
-candidates.
+and the radius of the corners are fitted to 50 tosses by CMA-ES, for every model with the same cost and the same number
+of candidates.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.search import Range, minimise
@@ -28,8 +27,9 @@ from footfall.sim.batch import Batch
 from footfall.sim.cores import cores
 from footfall_lab.reality.tosses import CORNERS, HALF, INERTIA, MASS, RATE, TossErrors, Tosses
 from nptrace._types import Foreign, Given, PyTree
+from nptrace.array_types import Float
 
-SUBSTEPS = 7  # a row: a step of 0.97 ms, next to the default
+SUBSTEPS = 7  # per row: a step of 0.97 ms, close to the default
 FRICTION = Range("friction", 0.03, 1.0, 0.18, log=True)
 HEIGHT = Range("height", -0.003, 0.003, 0.0)
 RADIUS = Range("radius", 1e-4, 4e-3, 1.5e-3, log=True)
@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def cube() -> Robot:
-    """The cube as a robot without joints, its corners as feet; their places and radii are for ``corners`` to say."""
+    """Return the cube as a robot without joints, its corners as feet; ``corners`` sets their positions and radii."""
     link = Link(name="cube", mass=MASS, inertia=INERTIA * np.eye(3), box=(2 * HALF,) * 3)
     radius = RADIUS.start
     feet = [
@@ -49,7 +49,7 @@ def cube() -> Robot:
 
 @dataclass(frozen=True)
 class Nobody:
-    """Nothing drives the cube; a tick is a row of the recording."""
+    """A controller for a cube without drives; a tick is a row of the recording."""
 
     rate: float = RATE
 
@@ -57,27 +57,27 @@ class Nobody:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         return JointCommand(), memory
 
 
 @dataclass(frozen=True)
 class ContactCandidate:
-    """A contact model of ours and which of its parameters are fitted: ``ranges`` beside those of every model."""
+    """One of our contact models and its fitted parameters: ``ranges`` in addition to those of every model."""
 
     key: str
     title: str
     contact: ContactModel
     ranges: tuple[Range, ...] = ()
-    paths: tuple[str, ...] = ()  # of the ranges
+    paths: tuple[str, ...] = ()  # parameter paths of the ranges
 
     @property
     def all_ranges(self) -> tuple[Range, ...]:
         return (FRICTION, HEIGHT, RADIUS, *self.ranges)
 
     def rollouts(self, tosses: Tosses, values: Float[ndarray, "c k"]) -> tuple[ndarray, ndarray]:
-        """(positions, quaternions) of every toss under every candidate, candidates first."""
+        """Return (positions, quaternions) of every toss with every candidate, candidates first."""
         count = len(values) * len(tosses)
         batch = _batch(self, count)
         own = dict(zip((r.name for r in self.all_ranges), np.repeat(values, len(tosses), axis=0).T))
@@ -97,7 +97,7 @@ class ContactCandidate:
 
 @lru_cache(maxsize=4)
 def _batch(model: ContactCandidate, count: int) -> Batch:
-    """Machine code is kept from generation to generation."""
+    """Return a cached batch, so that machine code is reused between generations."""
     corners = [f"corner{k}.{what}" for k in range(len(CORNERS)) for what in ("radius", "position")]
     start = (np.array([0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0]), np.zeros(6))
     return Batch(
@@ -134,7 +134,7 @@ CANDIDATES = (
 
 @dataclass(frozen=True)
 class Rival:
-    """MuJoCo with the same corners, start and step, fitted in the same way: solref as stiffness and damping."""
+    """MuJoCo with the same corners, start and step, fitted in the same way, with solref as stiffness and damping."""
 
     key: str = "mujoco"
     title: str = "MuJoCo, elliptic cone"
@@ -148,7 +148,7 @@ class Rival:
         return (FRICTION, HEIGHT, RADIUS, *self.ranges)
 
     def rollouts(self, tosses: Tosses, values: Float[ndarray, "c k"]) -> tuple[ndarray, ndarray]:
-        """(positions, quaternions) of every toss under every candidate, candidates first."""
+        """Return (positions, quaternions) of every toss with every candidate, candidates first."""
         from mujoco import rollout
 
         mj = library()
@@ -165,7 +165,7 @@ class Rival:
         whole = np.zeros((len(models), len(tosses), tosses.rows, size))
         whole[:, :, 0] = states
         order = np.argsort(tosses.length)
-        for some in np.array_split(order, max(1, len(order) // 60)):  # of like length: few are four times as long
+        for some in np.array_split(order, max(1, len(order) // 60)):  # of similar length: a few are four times as long
             rows = int(tosses.length[some].max()) - 1
             for k, model in enumerate(models):
                 found, _ = rollout.rollout(
@@ -206,7 +206,7 @@ def fit(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> tuple[dict[str, float], float]:
-    """(values, cost [m]) of a model that follows some tosses best."""
+    """Return (values, cost [m]) with which a model fits some tosses best."""
 
     def cost(values: Float[ndarray, "c k"]) -> Float[ndarray, "c"]:
         found = tosses.errors(*model.rollouts(tosses, values))
@@ -224,5 +224,5 @@ def fit(
 
 
 def evaluate(model: ContactCandidate | Rival, tosses: Tosses, values: dict[str, float]) -> TossErrors:
-    """Return how far a model with given values is from every toss."""
+    """Return the errors of a model with given values on every toss."""
     return tosses.errors(*model.rollouts(tosses, np.array([[values[r.name] for r in model.all_ranges]])))

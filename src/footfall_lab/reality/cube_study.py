@@ -1,4 +1,4 @@
-"""Contact against 570 real tosses: every model fitted to 50 of them, evaluated on the other 520, MuJoCo beside."""
+"""Contact models against 570 real tosses: each is fitted to 50 and evaluated on the other 520, as is MuJoCo."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 GENERATIONS, POPULATION = 30, 16  # for every model and for MuJoCo
-_SHOWN = 3  # tosses in the picture
+_SHOWN = 3  # tosses in the figure
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A contact model with its best values, its errors over the tosses that it was not fitted to, and the cost."""
+    """A contact model with its best values, its errors on the test tosses, and the cost."""
 
     model: ContactCandidate | Rival
     values: dict[str, float]
-    errors: TossErrors  # of the tosses held out
-    run_seconds: float  # of all tosses in one batch, compiled
+    errors: TossErrors  # on the test tosses
+    run_seconds: float  # [s], all tosses in one batch, compiled
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class CubeStudy:
 
 
 def end(errors: TossErrors) -> float:
-    """The median distance at the end of a toss [mm]."""
+    """Return the median distance at the end of a toss [mm]."""
     return 1e3 * float(np.median(errors.end_position))
 
 
 def study(quick: bool = False, progress: Progress | None = None) -> CubeStudy:
-    """Fit and evaluate; ``quick``: few candidates, and no complementarity, whose fit takes minutes."""
+    """Fit and evaluate; ``quick``: few candidates, and without complementarity, whose fit takes minutes."""
     tosses, fits = load()
     models: list[ContactCandidate | Rival] = [
         model for model in CANDIDATES if not (quick and model.key == "complementarity")
@@ -84,7 +84,7 @@ def study(quick: bool = False, progress: Progress | None = None) -> CubeStudy:
 
 
 def claims(found: CubeStudy) -> list[Claim]:
-    """Return the claims that must hold, with MuJoCo's figure beside it."""
+    """Return the claims that must hold, with MuJoCo's values."""
     best, rival, out = found.best, found.rival, []
     if rival is not None:
         theirs, ours = end(rival.errors), end(best.errors)
@@ -96,22 +96,22 @@ def claims(found: CubeStudy) -> list[Claim]:
         theirs, ours = (1e3 * float(np.median(f.errors.impact_position)) for f in (rival, best))
         claim, note = (
             "Cube: median distance 34 ms after the first touch",
-            "beside: MuJoCo's, fitted to the same tosses",
+            "theirs: MuJoCo, fitted to the same tosses",
         )
         out.append(beside_others("cube-impact", claim, theirs, ours, ours <= theirs, "mm", note))
-    seconds, claim = found.fitted["compliant"].run_seconds, "Cube: all 570 tosses in one batch in seconds"
+    seconds, claim = found.fitted["compliant"].run_seconds, "Cube: time for all 570 tosses in one batch"
     out.append(
         beside_others("cube-batch", claim, "seconds", seconds, seconds < 10.0, "s", "compliant contact, compiled")
     )
     fall, off = float(np.mean(found.tosses.g)), abs(found.tosses.scale - 1.0)
-    claim = "Cube: free fall in the recording, lengths as they are"
-    note = f"lengths are {100 * off:.1f} % short, as the height of the cube at rest says too, and are divided by that"
+    claim = "Cube: free fall in the recording, with uncorrected lengths"
+    note = f"lengths are {100 * off:.1f} % short, as the resting cube confirms, and are divided by that factor"
     out.append(beside_others("cube-scale", claim, STANDARD, fall, off < 0.05, "m/s²", note))
     return out
 
 
 def table(found: CubeStudy) -> Table:
-    """TossErrors of every model."""
+    """Return a table of the errors of every model."""
     header = (
         "law",
         "friction",
@@ -135,7 +135,7 @@ def table(found: CubeStudy) -> Table:
                 f"{f.run_seconds:.2g}",
             )
         )
-    return Table("Cube tosses: medians over 520 tosses held out", header, tuple(rows))
+    return Table("Cube tosses: medians over 520 test tosses", header, tuple(rows))
 
 
 def _short(key: str, value: float) -> str:
@@ -143,7 +143,7 @@ def _short(key: str, value: float) -> str:
 
 
 def figure(found: CubeStudy) -> Figure:
-    """Left: how many tosses end within a distance. Middle: how errors grow after the touch. Right: three tosses."""
+    """Draw how many tosses end within a distance, how errors grow after the touch, and three tosses."""
     tosses = found.tosses.of(np.flatnonzero(found.held_out))
     rows = np.arange(-8, 60)
     with style():
@@ -177,7 +177,7 @@ def figure(found: CubeStudy) -> Figure:
                 label="measured" if k == 0 else None,
             )
         share.set(xlim=(0, 100), ylim=(0, 100), xlabel="distance at the end [mm]", ylabel="tosses [%]")
-        share.set_title("520 tosses held out: where they end")
+        share.set_title("520 test tosses: where they end")
         share.legend(loc="lower right")
         growth.set(xlabel="time after the first touch [ms]", ylabel="median distance [mm]")
         growth.set_title("how the error grows")
@@ -189,7 +189,7 @@ def figure(found: CubeStudy) -> Figure:
 
 
 def _typical(found: CubeStudy) -> np.ndarray:
-    """Tosses about the median error of our best model, far apart in their launch."""
+    """Return tosses near the median error of our best model, with different launches."""
     order = np.argsort(found.best.errors.end_position)
     middle = order[int(0.45 * len(order)) : int(0.55 * len(order))]
     starts = found.tosses.q[np.flatnonzero(found.held_out)[middle], 0]

@@ -1,9 +1,9 @@
-"""Recordings of a real Mini Cheetah: read from a folder, their time rebuilt and checked.
+"""Recordings of a real Mini Cheetah: read from a folder, with their time reconstructed and checked.
 
 Lin, Zhang, Yu and Ghaffari, "Legged Robot State Estimation using Invariant Kalman Filtering and Learned Contact Events"
-(2021). The recordings are not part of footfall. Their rows carry no time, most of them repeat the last reading, and
-readings are lost: ``footfall.analysis.row_times`` finds the times from joint angles and rates. What does not enter
-there checks it: the gyroscope against the attitude, and the mean time of a row that the files give.
+(2021). The recordings are not part of footfall. Their rows have no time stamps, most of them repeat the last reading,
+and readings are lost: ``footfall.analysis.row_times`` reconstructs the times from joint angles and rates. Independent
+data check it: the gyroscope against the attitude, and the mean row time in the files.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 import footfall as ff
 from footfall.analysis.row_times import RowTimes, rebuild_times
 from footfall.errors import InputError, reason
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float, Int
 
 LEG_ORDER = (3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8)  # theirs is RF, LF, RH, LH
-BLOCK = 0.5  # [s], of the bootstrap
-FIT, GAP = 0.6, 1.0  # fraction of a recording that is fitted, and the seconds after it that are left out
+BLOCK = 0.5  # [s], block of the bootstrap
+FIT, GAP = 0.6, 1.0  # fraction of a recording that is fitted, and seconds omitted after it
 _DRAWS = 400
-_BAND = (4.0, 30.0)  # [Hz], in which a trunk that hangs turns against its legs
+_BAND = (4.0, 30.0)  # [Hz], in which a suspended trunk rotates against its legs
 _GRID = 1e-3  # [s]
 _LAGS = np.arange(-20, 21)  # ms
 _KEYS = ("dt", "q", "v", "torques", "imu_acc", "imu_ori", "imu_ang_vel")
@@ -37,56 +37,56 @@ class Log:
     """A recording, in the order of ``ff.load("mini_cheetah")``'s joints."""
 
     name: str
-    row_time: float  # mean of a row [s], as the file says
+    row_time: float  # mean row time [s] in the file
     q: Float[ndarray, "rows 12"]
     v: Float[ndarray, "rows 12"]
-    command: Float[ndarray, "rows 12"]  # joint torque that the controller commanded [N m]; nothing measured it
+    command: Float[ndarray, "rows 12"]  # joint torque commanded by the controller [N m]; not measured
     gyroscope: Float[ndarray, "rows 3"]
-    attitude: Float[ndarray, "rows 3"]  # roll, pitch, yaw [rad], of a filter
+    attitude: Float[ndarray, "rows 3"]  # roll, pitch, yaw [rad], from a filter
 
     @cached_property
     def times(self) -> RowTimes:
-        """When its joints were read."""
+        """The times of the joint readings [s]."""
         return rebuild_times(self.q, self.v)
 
     @cached_property
     def imu_rows(self) -> Int[ndarray, "m"]:
-        """Rows with a new attitude."""
+        """The rows with a new attitude."""
         return np.flatnonzero(np.r_[True, np.abs(np.diff(self.attitude, axis=0)).max(axis=1) > 0.0])
 
     @property
     def hangs(self) -> bool:
-        """Whether the robot was in the air."""
+        """Whether the robot was suspended in the air."""
         return self.name.startswith("air_")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """The rebuilt time of a recording, and checks of it."""
+    """The reconstructed time of a recording, and its checks."""
 
     name: str
     readings: int
     span: float  # [s]
-    span_deviation: float  # [s], of independent intervals
+    span_deviation: float  # [s], standard deviation from independent intervals
     interval_deviation: float  # [s], the median
-    file_ratio: float  # span over rows times their mean time in the file
+    file_ratio: float  # span over number of rows times mean row time in the file
     gyro_scale: tuple[
         float, float, float
-    ]  # turn by the attitude over that by gyroscope and rebuilt time; 95 % interval
-    halves: float  # rms of the difference of 100 intervals by left and right legs, in its standard deviations
+    ]  # rotation by the attitude over that by gyroscope and reconstructed time; 95 % interval
+    halves: float  # rms difference of 100 intervals by left and right legs, in standard deviations
     by_rows: float  # correlation of accelerations from q and from v, if rows were equally spaced
-    by_readings: float  # with the rebuilt time
-    imu_lag: tuple[float, float, float] | None  # [s] by which the IMU is behind the joints; 95 % interval
+    by_readings: float  # with the reconstructed time
+    imu_lag: tuple[float, float, float] | None  # [s], delay of the IMU relative to the joints; 95 % interval
 
 
 def read(folder: str | Path) -> list[Log]:
     """Return the recordings of a folder, .npz files with ``q``, ``v``, ``torques`` and IMU readings a row.
 
     Args:
-        folder: The folder. Files whose names end in ``-test`` are for acceptance, and are not opened.
+        folder: The folder. Files whose names end in ``-test`` are reserved for acceptance, and are not opened.
 
     Raises:
-        InputError: There is no such folder, or no recording in it.
+        InputError: The folder does not exist or contains no recording.
     """
     paths = [p for p in sorted(Path(folder).glob("*.npz")) if not p.stem.endswith("-test")]
     if not paths:
@@ -99,7 +99,7 @@ def _read(path: Path) -> Log:
         with np.load(path, allow_pickle=False) as data:
             found = {key: np.asarray(data[key], dtype=float) for key in _KEYS}
     except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is no recording of a Mini Cheetah: {reason(error)}") from None
+        raise InputError(f"{path} is not a recording of a Mini Cheetah: {reason(error)}") from None
     rows = len(found["q"])
     for key in _KEYS[1:]:
         width = 3 if key.startswith("imu") else 12
@@ -118,7 +118,7 @@ def _read(path: Path) -> Log:
 
 
 def timing(log: Log) -> Timing:
-    """Rebuild the time of a recording and check it against what it was not made from."""
+    """Reconstruct the time of a recording and check it against independent data."""
     times, robot = log.times, ff.load("mini_cheetah")
     left, right = (rebuild_times(log.q, log.v, np.array(own)) for own in ([0, 1, 2, 6, 7, 8], [3, 4, 5, 9, 10, 11]))
     step = 100
@@ -141,9 +141,10 @@ def timing(log: Log) -> Timing:
 
 
 def gyro_scale(log: Log) -> tuple[float, float, float]:
-    """Return how far the trunk turned by its attitude, over the gyroscope's rate times the rebuilt time: 1 if right.
+    """Return the rotation by the attitude over that by gyroscope and reconstructed time: 1 if correct.
 
-    Neither enters the rebuilt time. By least squares over all IMU readings, with a 95 % interval by blocks of 0.5 s.
+    Neither is used to reconstruct the time. By least squares over all IMU readings, with a 95 % interval by blocks of
+    0.5 s.
     """
     from scipy.spatial.transform import Rotation
 
@@ -159,9 +160,9 @@ def gyro_scale(log: Log) -> tuple[float, float, float]:
 
 
 def imu_lag(log: Log, robot: Robot) -> tuple[float, float, float] | None:
-    """Return by how much the IMU's rates are behind the joints' [s], with a 95 % interval; None where nothing tells.
+    """Return the delay of the IMU's rates relative to the joints' [s], with a 95 % interval; None if undetermined.
 
-    A trunk that hangs turns against its legs: about the vertical, where its rope holds it least, the rate that
+    A suspended trunk rotates against its legs: about the vertical, where its rope constrains it least, the rate that
     conserves angular momentum is compared with the gyroscope's between 4 and 30 Hz.
     """
     from scipy.signal import butter, sosfiltfilt
@@ -190,7 +191,7 @@ def imu_lag(log: Log, robot: Robot) -> tuple[float, float, float] | None:
 
 
 def _bootstrap(parts: Float[ndarray, "blocks n"], of: Callable[[ndarray], float]) -> tuple[float, float, float]:
-    """Return a statistic of the sum of blocks, and its 95 % interval by drawing blocks."""
+    """Return a statistic of the sum of blocks, and its 95 % interval by the bootstrap."""
     rng = np.random.default_rng(0)
     drawn = [of(parts[rng.integers(0, len(parts), len(parts))].sum(axis=0)) for _ in range(_DRAWS)]
     low, high = np.percentile(drawn, [2.5, 97.5])

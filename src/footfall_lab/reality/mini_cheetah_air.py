@@ -1,9 +1,9 @@
 """From commanded torque to motion of a Mini Cheetah's legs in the air: an effective response, by output error.
 
-The trunk is held, its lean is the mean of the recorded attitude. A motor gives ``gain`` times the command of ``delay``
-before, the joint has ``inertia`` beside what the model has, viscous and dry friction, the same for all legs. Windows
-are rolled out from the first reading; nothing else of a window is free. What is found is the response from command to
-motion: no torque was measured, and gain, inertia and delay are told apart only as far as ``profile`` says.
+The trunk is fixed at the mean recorded attitude. A motor gives ``gain`` times the command ``delay`` earlier; the joint
+has ``inertia`` in addition to the model's, viscous and dry friction, the same for all legs. Windows are rolled out from
+their first reading, without further free parameters. The result is the response from command to motion: no torque was
+measured, and ``profile`` shows how well gain, inertia and delay can be separated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import footfall as ff
@@ -22,6 +21,7 @@ import nptrace
 from footfall.analysis.row_times import RowTimes
 from footfall.robot.model.description import Robot
 from footfall_lab.reality.mini_cheetah import BLOCK, FIT, GAP, Log
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 KINDS = ("abad", "hip", "knee")
 NAMES = ("delay", "gain", "inertia", "viscous", "dry")
 UNITS = ("ms", "1", "g m²", "mN m s", "N m")
-NOMINAL = np.array([[0.0, 1.0, 0.0, 10.0, 0.2]] * 3)  # of the library's robot, in UNITS
+NOMINAL = np.array([[0.0, 1.0, 0.0, 10.0, 0.2]] * 3)  # for the library's robot, in UNITS
 _TO_SI = np.array([1e-3, 1.0, 1e-3, 1e-3, 1.0])
 _LOW = np.array([-4.0, 0.05, -4.0, 0.0, 0.0])
 _HIGH = np.array([30.0, 2.0, 40.0, 200.0, 1.5])
 _STEP = 1e-3  # [s]
-_ENCODER = 2.45e-4  # [rad], a step of the joint angles that were recorded
-_CREEP = 0.1  # [rad/s] below which dry friction grows
-_SCALE = np.array([1.0, 0.05, 0.5, 5.0, 0.05])  # steps of differences and prior widths, in UNITS
+_ENCODER = 2.45e-4  # [rad], resolution of the recorded joint angles
+_CREEP = 0.1  # [rad/s], below which dry friction is regularised
+_SCALE = np.array([1.0, 0.05, 0.5, 5.0, 0.05])  # finite-difference steps and prior widths, in UNITS
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Windows:
-    """Parts of a recording of one length: where they begin, the command around them, and what was read in them."""
+    """Windows of equal length in a recording: their beginnings, commands and readings."""
 
     start: Float[ndarray, "n 2 12"]  # q and v of the first reading
     began: Float[ndarray, "n"]  # [s]
     steps: int
     command: CommandHistory
     gravity: Float[ndarray, "3"]
-    grid: tuple[ndarray, ...]  # times of the readings of each after its beginning [s]
-    read: tuple[ndarray, ...]  # and their joint angles
+    grid: tuple[ndarray, ...]  # per window, times of the readings after its beginning [s]
+    read: tuple[ndarray, ...]  # per window, joint angles
 
 
 class CommandHistory:
-    """The mean command over steps, held from one reading to the next."""
+    """The mean command over steps, constant between readings."""
 
     def __init__(self, time: Float[ndarray, "n"], command: Float[ndarray, "n 12"]) -> None:
         self.time = time
@@ -61,13 +61,13 @@ class CommandHistory:
         self.integral = np.concatenate([np.zeros((1, command.shape[1])), np.cumsum(held, axis=0)])
 
     def means(self, edges: Float[ndarray, "m"], delays: Float[ndarray, "12"]) -> Float[ndarray, "m-1 12"]:
-        """Return the mean command of every step, of joints that are behind by their delays [s]."""
+        """Return the mean command of every step, for joints with delays [s]."""
         columns = [np.interp(edges - delay, self.time, self.integral[:, j]) for j, delay in enumerate(delays)]
         return np.diff(np.stack(columns, axis=1), axis=0) / np.diff(edges)[:, None]
 
 
 def windows(log: Log, length: float, part: str) -> Windows:
-    """Return windows of a recording [s]: of its first 60 % to ``fit``, after a gap of 1 s to ``test``, or ``all``."""
+    """Return windows of a recording [s]: from its first 60 % to ``fit``, after a gap of 1 s to ``test``, or ``all``."""
     times = log.times
     time, q, v = times.time, log.q[times.rows], log.v[times.rows]
     end = FIT * time[-1]
@@ -132,7 +132,7 @@ def rollout(
 
 
 class Ours:
-    """Rollouts by footfall's own dynamics."""
+    """Rollouts by footfall's dynamics."""
 
     name = "footfall"
 
@@ -168,7 +168,7 @@ def _at(grid: Float[ndarray, "n"], first: Float[ndarray, "12"], q: Float[ndarray
 
 # -- MuJoCo ------------------------------------------------------------------------------------------------------------
 class Theirs:
-    """Rollouts by MuJoCo of the same robot with the same parameters, dry friction as its own."""
+    """Rollouts by MuJoCo of the same robot with the same parameters and MuJoCo's dry friction."""
 
     name = "MuJoCo"
 
@@ -209,11 +209,11 @@ class Theirs:
 # -- fitting -----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Response:
-    """Parameters of each kind of joint, how certain they are together, and the cost at them."""
+    """Parameters of each kind of joint, their covariance, and the cost."""
 
     parameters: Float[ndarray, "3 5"]  # rows: abad, hip, knee; columns: NAMES, in UNITS
     correlation: Float[ndarray, "15 15"]
-    deviation: Float[ndarray, "3 5"]  # of readings that err independently: a lower bound
+    deviation: Float[ndarray, "3 5"]  # for independent errors of readings: a lower bound
     cost: float
 
 
@@ -234,7 +234,7 @@ def fit(
     begin: Float[ndarray, "3 5"] | None = None,
     rounds: int = 12,
 ) -> Response:
-    """Find the parameters by least squares, with errors beyond 20 mrad counted linearly; ``held`` stay as they are."""
+    """Find the parameters by least squares, with errors beyond 20 mrad counted linearly; ``held`` are fixed."""
     x = (NOMINAL + np.array([6.0, -0.4, 0.0, 0.0, 0.0]) if begin is None else begin).ravel().copy()
     low, high, scale = (np.tile(each, 3) for each in (_LOW, _HIGH, _SCALE))
     fixed = np.zeros(15, dtype=bool)
@@ -284,7 +284,7 @@ def fit(
 def profile(
     model: Ours | Theirs, found: Sequence[Windows], best: Response, kind: int, gains: Sequence[float]
 ) -> list[tuple[float, float, Float[ndarray, "5"]]]:
-    """Return (gain, cost over the best, that kind's parameters) with the gain of a kind held and all else refitted."""
+    """Return (gain, cost over the best, that kind's parameters) with a fixed gain and all else refitted."""
     out = []
     for gain in gains:
         begin = best.parameters.copy()
@@ -295,7 +295,7 @@ def profile(
 
 
 def drawn_blocks(found: Windows, seed: int, block: float = BLOCK) -> Windows:
-    """Return as many windows, drawn in blocks of neighbours that last ``block`` [s]."""
+    """Return a bootstrap sample of windows, drawn in blocks of ``block`` [s]."""
     rng, n = np.random.default_rng(seed), len(found.start)
     size = max(1, round(block / (found.steps * _STEP)))
     starts = rng.integers(0, max(1, n - size + 1), -(-n // size))
@@ -312,10 +312,10 @@ def drawn_blocks(found: Windows, seed: int, block: float = BLOCK) -> Windows:
 def simulated(
     log: Log, parameters: Float[ndarray, "3 5"], seed: int = 0, kp: float = 15.0, kd: float = 0.4, noise: float = 0.1
 ) -> Log:
-    """Return a recording as ``log``, of a plant with known parameters whose controller feeds noisy readings back.
+    """Return a recording like ``log`` of a plant with known parameters, under feedback of noisy readings.
 
-    The plant follows the recorded angles by PD on what is read: angles in steps of an encoder, rates with noise
-    [rad/s]. So the noise is in the command too, as it is on the robot.
+    The plant follows the recorded angles by PD on readings: quantised angles, and rates with noise [rad/s]. So the
+    command also contains the noise, as on the robot.
     """
     rng, times = np.random.default_rng(seed), log.times
     robot = ff.load("mini_cheetah").replace(floating=False)

@@ -1,4 +1,4 @@
-"""``footfall reproduce mini_cheetah --recordings FOLDER``: what recordings of a real Mini Cheetah say of its model."""
+"""``footfall reproduce mini_cheetah --recordings FOLDER``: the Mini Cheetah's model against a real one."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 NAME = "mini_cheetah"
 TITLE = "A real Mini Cheetah: recordings without time stamps"
 SUMMARY = (
-    "Recordings of a real Mini Cheetah (Lin, Zhang, Yu and Ghaffari 2021) in the air and on the ground. Their rows"
-    " carry no time; it is rebuilt from joint angles and rates, and checked against gyroscope, attitude and the files'"
-    " own mean row time."
+    "Recordings of a real Mini Cheetah (Lin, Zhang, Yu and Ghaffari 2021) in the air and on the ground. Their rows have"
+    " no time stamps; time is reconstructed from joint angles and rates, and checked against gyroscope, attitude and"
+    " the mean row time in the files."
 )
 CAPTIONS = {
-    "time": "Intervals between readings of the joints; turns by the attitude over those by gyroscope and rebuilt time."
+    "time": "Intervals between readings of the joints; rotation by the attitude over that by gyroscope and this time."
 }
 PLANTED = np.array([[6.0, 0.8, 1.0, 30.0, 0.1], [8.0, 0.7, 2.0, 50.0, 0.2], [10.0, 0.6, 1.5, 40.0, 0.3]])  # in UNITS
-_LENGTH = 0.05  # [s], of the windows that are fitted
+_LENGTH = 0.05  # [s], length of the fitted windows
 _GAINS = (0.4, 0.6, 0.8, 1.0, 1.2)
-_SHIFT = 0.05  # the most by which an independent scale may differ from 1
+_SHIFT = 0.05  # largest deviation of an independent scale from 1
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
     workers: int = 1,
     recordings: str | Path | None = None,
 ) -> Outcome:
-    """Rebuild and check the time of every recording of a folder; ``quick``: of the first three."""
+    """Reconstruct and check the time of every recording of a folder; ``quick``: of the first three."""
     if recordings is None:
         raise InputError("the recordings of a Mini Cheetah are not part of footfall: name their folder")
     logs = read(recordings)[: 3 if quick else None]
@@ -65,13 +65,13 @@ def run(
         settings={
             "bootstrap": "blocks of 0.5 s",
             "legs": "RF, LF, RH, LH in the files",
-            "split": "first 60 % fitted, 1 s left out, the rest held out; fitted to walking in the air alone",
+            "split": "first 60 % fitted, 1 s omitted, the rest for testing; fitted only to walking in the air",
         },
     )
 
 
 def air_tables(logs: Sequence[Log], draws: int) -> list[Table]:
-    """Fit the response from command to motion to walking in the air; return tables of what it says and foretells."""
+    """Fit the response from command to motion to walking in the air; return tables of parameters and predictions."""
     named = {log.name: log for log in logs}
     walk, jump = named["air_walking_gait"], named["air_jumping_gait"]
     ours, theirs = air.Ours(), air.Theirs()
@@ -94,7 +94,7 @@ def _foretold(
     walk: Log, jump: Log, ours: tuple[air.Ours, air.Response], theirs: tuple[air.Theirs, air.Response]
 ) -> Table:
     rows = []
-    for log, part, words in ((walk, "test", "walking, held out"), (jump, "all", "jumping, not fitted")):
+    for log, part, words in ((walk, "test", "walking, test"), (jump, "all", "jumping, not fitted")):
         for length in (0.05, 0.2):
             here = air.windows(log, length, part)
             still = [s[0] + g[:, None] * s[1] for s, g in zip(here.start, here.grid)]
@@ -104,10 +104,8 @@ def _foretold(
             cells = [f"{1e3 * np.sqrt(np.mean(e**2)):.0f}" for e in errors]
             rows.append((words, f"{1e3 * length:.0f} ms", str(len(here.start)), *cells))
     header = ("recording", "window", "windows", "constant rate", "model", "identified", "MuJoCo", "MuJoCo, identified")
-    note = (
-        "Rms error of the joint angles over a window [mrad], rolled out from its first reading; nothing else is free."
-    )
-    return Table(title="Legs in the air, foretold", header=header, rows=tuple(rows), note=note)
+    note = "Rms error of the joint angles over a window [mrad], rolled out from its first reading; no free parameters."
+    return Table(title="Legs in the air, predicted", header=header, rows=tuple(rows), note=note)
 
 
 def _found(found: air.Response, drawn: np.ndarray, their: air.Response) -> Table:
@@ -146,7 +144,7 @@ def _found(found: air.Response, drawn: np.ndarray, their: air.Response) -> Table
     )
     note = (
         "Fitted to windows of 50 ms of the first 60 % of walking in the air. In brackets 95 % intervals by refits to"
-        " blocks of 0.5 s. Inertia: of the joint with all that hangs on it, standing, rotor included."
+        " blocks of 0.5 s. Inertia: of the joint with everything that it carries, standing, rotor included."
     )
     return Table(title="From command to motion", header=header, rows=tuple(rows), note=note)
 
@@ -159,7 +157,7 @@ def _gains(model: air.Ours, fitted: air.Windows, found: air.Response) -> Table:
             rows.append(
                 (air.KINDS[kind], f"{gain:g}", f"{100 * (cost - 1):+.1f} %", f"{combined:.1f}", f"{own[0]:.1f}")
             )
-    header = ("joints", "gain held at", "cost", "inertia over gain [g m²]", "delay [ms]")
+    header = ("joints", "fixed gain", "cost", "inertia over gain [g m²]", "delay [ms]")
     note = "All other parameters refitted: a gain alone is not determined by this recording; inertia over gain is."
     return Table(title="Profile of the gain", header=header, rows=tuple(rows), note=note)
 
@@ -173,35 +171,35 @@ def _recovered(walk: Log, model: air.Ours) -> Table:
             cells = (f"{PLANTED[k, i]:g}: {got.parameters[k, i]:.2f}" for i in range(5))
             rows.append((f"{noise:g} rad/s", kind, *cells))
     header = ("noise of rates", "joints", *(f"{name} [{unit}]" for name, unit in zip(air.NAMES, air.UNITS)))
-    note = "Planted: found, of a simulated plant under PD that feeds the noisy readings back."
-    return Table(title="Known values recovered", header=header, rows=tuple(rows), note=note)
+    note = "True and identified values, for a simulated plant under PD on noisy readings."
+    return Table(title="Recovery of known values", header=header, rows=tuple(rows), note=note)
 
 
 def _model_inertia() -> np.ndarray:
-    """Return what abad, hip and knee of the library's robot have to turn, standing [g m²]."""
+    """Return the inertia about abad, hip and knee of the library's robot, standing [g m²]."""
     robot = ff.load("mini_cheetah").replace(floating=False)
     return 1e3 * np.diag(ff.dynamics.mass_matrix(robot, np.array(robot.poses["stand"].joints)))[:3]
 
 
 def claims(rows: Sequence[Timing]) -> tuple[Claim, ...]:
-    """Return the questions that the rebuilt time has to answer with yes."""
+    """Return the questions about the reconstructed time."""
     scales = np.array([row.gyro_scale[0] for row in rows])
     ratios, after = np.array([row.file_ratio for row in rows]), np.array([row.by_readings for row in rows])
     halves = np.array([row.halves for row in rows])
     worst, ratio = scales[np.argmax(np.abs(scales - 1.0))], ratios[np.argmax(np.abs(ratios - 1.0))]
     asked = (
-        ("gyro", "attitude over gyroscope and rebuilt time, the worst", worst, "1", abs(worst - 1.0) < _SHIFT),
-        ("rows", "span over rows times the file's mean row time, the worst", ratio, "1", abs(ratio - 1.0) < _SHIFT),
+        ("gyro", "attitude over gyroscope and reconstructed time, worst", worst, "1", abs(worst - 1.0) < _SHIFT),
+        ("rows", "span over rows times the file's mean row time, worst", ratio, "1", abs(ratio - 1.0) < _SHIFT),
         (
             "acceleration",
-            "correlation of accelerations by angles and by rates, the least",
+            "correlation of accelerations by angles and by rates, least",
             after.min(),
             "1",
             after.min() > 0.95,
         ),
         (
             "halves",
-            "difference of left and right legs in deviations, the largest",
+            "difference of left and right legs in standard deviations, largest",
             halves.max(),
             "1",
             halves.max() < 1.5,
@@ -223,7 +221,7 @@ def claims(rows: Sequence[Timing]) -> tuple[Claim, ...]:
 
 
 def table(rows: Sequence[Timing]) -> Table:
-    """Return the rebuilt time of every recording with its checks."""
+    """Return a table of the reconstructed time of every recording with its checks."""
     header = (
         "recording",
         "readings",
@@ -232,8 +230,8 @@ def table(rows: Sequence[Timing]) -> Table:
         "attitude over gyroscope",
         "left and right legs",
         "correlation, rows equally spaced",
-        "rebuilt",
-        "IMU behind joints [ms]",
+        "reconstructed",
+        "IMU delay [ms]",
     )
 
     def cells(row: Timing) -> tuple[str, ...]:
@@ -253,10 +251,11 @@ def table(rows: Sequence[Timing]) -> Table:
 
     note = (
         "In brackets 95 % intervals by blocks of 0.5 s. Left and right legs: rms of the difference of their times over"
-        " 100 readings, in its deviations. Correlation: of joint accelerations by angles and by rates, smoothed over"
+        " 100 readings, in standard deviations. Correlation: of joint accelerations by angles and by rates, smoothed"
+        " over"
         " 22 ms."
     )
-    return Table(title="Rebuilt time", header=header, rows=tuple(cells(row) for row in rows), note=note)
+    return Table(title="Reconstructed time", header=header, rows=tuple(cells(row) for row in rows), note=note)
 
 
 def figure(logs: Sequence[Log], rows: Sequence[Timing]) -> Figure:

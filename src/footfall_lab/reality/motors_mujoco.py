@@ -1,8 +1,8 @@
-"""MuJoCo's own system identification (``mujoco.sysid``) on the same recording: its model, its residuals, its optimiser.
+"""MuJoCo's system identification (``mujoco.sysid``) on the same recording: its model, residuals and optimiser.
 
-Given are the parameters that it has of ours: armature, damping, dry friction, gain and zero of every joint, within the
-same ranges and from the same start. It has no stiction; delays it takes on the sensors, of one rate only, and ours come
-out as none.
+It fits those of our parameters that it supports: armature, damping, dry friction, gain and zero of every joint, within
+the same ranges and from the same start. It has no stiction, and delays only of sensors, at a single rate; ours are
+identified as zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, RANGES, Encoders, Hanging
@@ -21,6 +20,7 @@ from footfall.mujoco.model import library
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 GIVEN = ("armature", "damping", "dry_friction", "bias", "gain")
 
@@ -28,7 +28,7 @@ GIVEN = ("armature", "damping", "dry_friction", "bias", "gain")
 def mujoco_motors(
     robot: Robot, encoders: Encoders, kp: float, kd: float, rows: slice, iterations: int = 15
 ) -> Float[ndarray, "nj 7"]:
-    """The table that MuJoCo finds over some rows; what it is not given stays as the robot came with."""
+    """Return the parameters that MuJoCo finds over some rows; the others keep their initial values."""
     sysid = toolbox()
     hanging = Hanging(robot, encoders, kp, kd)
     spec = hung_spec(robot, encoders, kp, kd)
@@ -55,7 +55,7 @@ def mujoco_motors(
 
 
 def toolbox() -> ModuleType:
-    """``mujoco.sysid``, or an error that names what to install."""
+    """Return ``mujoco.sysid``, or raise an error that names what to install."""
     library()
     sysid = import_module("mujoco.sysid")
     if not hasattr(sysid, "optimize"):
@@ -64,7 +64,7 @@ def toolbox() -> ModuleType:
 
 
 def hung_spec(robot: Robot, encoders: Encoders, kp: float, kd: float) -> Foreign:
-    """The hanging robot for MuJoCo, with position servos and encoders."""
+    """Return the suspended robot for MuJoCo, with position servos and encoders."""
     mj = library()
     hung = replace(robot, floating=False, feet=(), actuators=(), poses={}, name="hung")
     steps = max(1, round(encoders.period / 1e-3))
@@ -109,7 +109,7 @@ def _parameter(sysid: ModuleType, joint: str, key: str, kp: float, kd: float) ->
 def mujoco_angles(
     robot: Robot, encoders: Encoders, kp: float, kd: float, table: Float[ndarray, "nj 7"], rows: slice
 ) -> Float[ndarray, "n nj"]:
-    """Joint angles of MuJoCo's own run with a table, commands held as ours are [rad]."""
+    """Return joint angles of a MuJoCo run with given parameters, commands held as ours are [rad]."""
     mj, hanging = library(), Hanging(robot, encoders, kp, kd)
     spec = hung_spec(robot, encoders, kp, kd)
     for j, name in enumerate(robot.joint_names):

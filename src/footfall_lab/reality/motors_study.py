@@ -1,4 +1,4 @@
-"""A real Go2's motors from its encoders: before and after identification, MuJoCo's own beside."""
+"""The motors of a real Go2 from its encoders: before and after identification, compared with MuJoCo's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, Encoders, Hanging
@@ -20,23 +19,24 @@ from footfall.errors import FootfallError
 from footfall.loading import load
 from footfall_lab.papers.claims import Claim, Table, beside_others
 from footfall_lab.reality.motors_mujoco import mujoco_angles, mujoco_motors
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KP, KD = 20.0, 1.5  # as the source says
+KP, KD = 20.0, 1.5  # from the source
 GENERATIONS, TURNS = 150, 25
-_JOINTS = ("FL_thigh_joint", "RL_calf_joint")  # of the picture: the best and the worst
+_JOINTS = ("FL_thigh_joint", "RL_calf_joint")  # in the figure: the best and the worst
 
 
 @dataclass(frozen=True, kw_only=True)
 class MotorsStudy:
     report: MotorReport
     encoders: Encoders  # in the robot's order
-    rows: slice  # held out
-    before: Float[ndarray, "n nj"]  # angles over these rows, as the robot came
+    rows: slice  # test half
+    before: Float[ndarray, "n nj"]  # angles over these rows, with initial parameters
     after: Float[ndarray, "n nj"]
-    theirs: Float[ndarray, "n nj"] | None  # MuJoCo's after its own identification
+    theirs: Float[ndarray, "n nj"] | None  # MuJoCo's, after its identification
     their_before: float | None  # rms [rad]
 
     @property
@@ -45,9 +45,9 @@ class MotorsStudy:
 
 
 def study(quick: bool = False, progress: Progress | None = None) -> MotorsStudy:
-    """Identify and evaluate; ``quick``: by gradients alone, and without MuJoCo's identification."""
+    """Identify and evaluate; ``quick``: only by gradients, and without MuJoCo's identification."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about meshes taken as spheres
+        warnings.simplefilter("ignore")  # about meshes replaced by spheres
         robot = load("go2")
     recorded = Encoders.read(str(files("footfall_lab.reality") / "data" / "go2_joints.npz"))
     method = "gradients" if quick else "both"
@@ -67,7 +67,7 @@ def study(quick: bool = False, progress: Progress | None = None) -> MotorsStudy:
                 progress("MuJoCo's system identification", 0, 1)
             table = mujoco_motors(robot, encoders, KP, KD, first, TURNS)
             theirs = mujoco_angles(robot, encoders, KP, KD, table, rows)
-    except FootfallError:  # an extra that is not installed
+    except FootfallError:  # the extra is not installed
         pass
     return MotorsStudy(
         report=report,
@@ -85,21 +85,21 @@ def claims(found: MotorsStudy) -> list[Claim]:
     out = [
         beside_others(
             "go2-third",
-            "Go2: joint angles of the half held out, at most a third of before",
+            "Go2: joint angles of the test half, at most a third of the initial error",
             1e3 * before,
             1e3 * after,
             after <= before / 3.0,
             "mrad rms",
-            "beside: before identification",
+            "theirs: before identification",
         )
     ]
     theirs = found.their_after
     if theirs is not None:
-        note = "beside: MuJoCo after its own identification of the same half"
+        note = "theirs: MuJoCo after its identification from the same half"
         out.append(
             beside_others(
                 "go2-mujoco",
-                "Go2: the same beside MuJoCo's",
+                "Go2: the same, compared with MuJoCo",
                 1e3 * theirs,
                 1e3 * after,
                 after <= theirs,
@@ -113,19 +113,20 @@ def claims(found: MotorsStudy) -> list[Claim]:
     out.append(
         beside_others(
             "go2-order",
-            "Go2: order of the joints, torque left unexplained by the best and the next order",
+            "Go2: order of the joints, unexplained torque with the best and the next order",
             next_best,
             least,
             next_best > 2.0 * least,
             "N m",
-            f"FL, FR, RL, RR, joints leg by leg; {len(alike)} orders are alike, since front and rear legs are",
+            f"FL, FR, RL, RR, joints leg by leg; {len(alike)} orders are equivalent, since front and rear legs are"
+            f" identical",
         )
     )
     return out
 
 
 def table(found: MotorsStudy) -> list[Table]:
-    """One a method: parameters with their intervals."""
+    """Return one table per method: parameters with their intervals."""
     header = (
         "joint",
         "armature [g m²]",
@@ -149,13 +150,15 @@ def table(found: MotorsStudy) -> list[Table]:
             )
             for j, name in enumerate(found.report.joints)
         )
-        note = "95 % intervals; in brackets: at the end of its range, not identifiable, or where the two ways disagree"
+        note = (
+            "95 % intervals; in brackets: at the end of its range, not identifiable, or where the two methods disagree"
+        )
         tables.append(Table(f"Go2 motors by {motors.method}", header, rows, note))
     return tables
 
 
 def figure(found: MotorsStudy) -> Figure:
-    """Two joints over some seconds of the half held out, and the error of every joint."""
+    """Draw two joints over some seconds of the test half, and the error of every joint."""
     time_ = found.encoders.time[found.rows]
     window = (time_ > 16.0) & (time_ < 20.0)
     measured = found.encoders.measured[found.rows]

@@ -1,8 +1,8 @@
-"""Published test problems: contactbench's two contact problems and two quadruped programs of mpc_qpbenchmark.
+"""Published test problems: contactbench's two contact problems and two quadruped QPs of mpc_qpbenchmark.
 
 contactbench (Le Lidec et al. 2024): A λ + b = V under Signorini's and Coulomb's laws, four corners of a sliding cube,
-eight of two stacked cubes, both with contacts that hold a body more than once. mpc_qpbenchmark: centroidal MPC of a
-quadruped over 16 steps, 384 unknowns; printed are the errors of solvers there, measured here as they measure them.
+eight of two stacked cubes, both over-constrained. mpc_qpbenchmark: centroidal MPC of a
+quadruped over 16 steps, 384 384 unknowns; the published errors of solvers are compared with ours, by the same measures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nptrace.solve import quadratic
 CONTACT = {"sliding cube": "contactbench_sliding_cube", "two cubes": "contactbench_2cubes"}
 PROGRAMS = {"QUADCMPC3": "quadcmpc3", "QUADCMPC4": "quadcmpc4"}
 RIDGE = 1e-9
-THEIR_STOP = 1e-6  # of contactbench's own tests
+THEIR_STOP = 1e-6  # stopping tolerance of contactbench's tests
 PRINTED_QP = {  # (primal, dual residual, duality gap), default settings, seconds
     "QUADCMPC3": {"clarabel": (3e-16, 2e-14, 2e-10, 2.6e-3), "daqp": (3e-17, 1e-7, 3e-6, 2.7e-3),
                   "osqp": (3e-4, 1e-6, 4e-5, 2.1e-3), "proxqp": (8e-7, 6e-6, 2e-3, 15e-3)},
@@ -37,7 +37,7 @@ PRINTED_QP = {  # (primal, dual residual, duality gap), default settings, second
 
 @dataclass(frozen=True, kw_only=True)
 class ContactRow:
-    """Residuals of one solver on one problem [m/s], and its iterations; λᵀV is the work that contact does [J]."""
+    """Residuals of one solver on one problem [m/s], and its iterations; λᵀV is the work of contact [J]."""
 
     problem: str
     solver: str
@@ -50,7 +50,7 @@ class ContactRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramRow:
-    """Errors of a solution as mpc_qpbenchmark has them, and seconds."""
+    """Errors of a solution by the measures of mpc_qpbenchmark, and seconds."""
 
     problem: str
     solver: str
@@ -66,7 +66,7 @@ def _archive(name: str) -> dict[str, ndarray]:
 
 
 def contact_problem(name: str) -> ContactProblem:
-    """One of ``CONTACT``; there too a contact's normal is its last axis."""
+    """Return one of ``CONTACT``; in these files too, the normal is the last axis of a contact."""
     content = _archive(CONTACT[name])
     G = content["G"]
     return ContactProblem(0.5 * (G + G.T), content["g"].ravel(), np.zeros(len(content["mus"])), content["mus"])
@@ -101,7 +101,7 @@ def _contact_row(name: str, solver: str, problem: ContactProblem, impulses: ndar
 
 
 def program_rows(names: Sequence[str] = tuple(PROGRAMS)) -> list[ProgramRow]:
-    """Return the rows of our own solver, and of DAQP where it is installed."""
+    """Return the rows of our solver, and of DAQP if installed."""
     rows = []
     for name in names:
         c = _archive(PROGRAMS[name])
@@ -123,7 +123,7 @@ def program_rows(names: Sequence[str] = tuple(PROGRAMS)) -> list[ProgramRow]:
 
 
 def _by_ours(c: dict[str, ndarray]) -> ndarray | None:
-    """By interior points, as plain NumPy. P is singular: ``RIDGE`` on its diagonal makes it definite."""
+    """Solve by our interior point method, in plain NumPy. P is singular: ``RIDGE`` on its diagonal regularises it."""
     P, low = c["P"] + RIDGE * np.eye(len(c["q"])), np.full(len(c["h"]), -2.0 * quadratic.INFINITE)
     found = quadratic.solve(quadratic.QP.of(P, c["q"], c["G"], low, c["h"], c["A"], c["b"]), dense=True)
     return np.asarray(found.x) if found.converged > 0.5 else None
@@ -136,14 +136,14 @@ def _by_daqp(c: dict[str, ndarray]) -> ndarray | None:
 
 
 def _with_bounds(c: dict[str, ndarray]) -> dict[str, ndarray]:
-    """G x <= h with the bounds of x itself as further rows."""
+    """Return G x <= h with the bounds of x as further rows."""
     unit, above, below = np.eye(len(c["q"])), np.isfinite(c["ub"]), np.isfinite(c["lb"])
     G = np.concatenate([c["G"], unit[above], -unit[below]])
     return {"G": G, "h": np.concatenate([c["h"], c["ub"][above], -c["lb"][below]])}
 
 
 def optimality(c: dict[str, ndarray], x: ndarray) -> tuple[float, float, float]:
-    """(primal residual, dual residual, duality gap) with the multipliers that fit a solution best."""
+    """Return (primal residual, dual residual, duality gap) with the multipliers that fit a solution best."""
     from scipy.optimize import lsq_linear
 
     G, h, A, b = c["G"], c["h"], c["A"], c["b"]

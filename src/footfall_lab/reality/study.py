@@ -1,4 +1,4 @@
-"""``footfall reproduce reality``: what was measured, by whom, how far we are off, how far MuJoCo is off."""
+"""``footfall reproduce reality``: measurements by others, and the errors of footfall and of MuJoCo."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ TITLE = "Validation against real-world data: real cubes, a real Go2, published b
 SUMMARY = (
     "570 tosses of a real cube (DAIRLab, University of Pennsylvania) and the encoders of a real Unitree Go2 (DLS Lab,"
     " IIT) test contact models and motors; SimBenchmark, contactbench and mpc_qpbenchmark test steps and solvers."
-    " MuJoCo is fitted and timed in the same way beside."
+    " MuJoCo is fitted and timed in the same way."
 )
 CAPTIONS = {
-    "cube": "520 tosses that nothing was fitted to: where they end, how errors grow, three of them from the side.",
-    "motors": "The half of the recording held out: two joints, and the error of every joint.",
+    "cube": "520 test tosses: where they end, how errors grow, three of them from the side.",
+    "motors": "The test half of the recording: two joints, and the error of every joint.",
     "anymal": "SimBenchmark's two ANYmal tests, as its authors plot them; each point of a line is a step length.",
 }
 
 
 def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = None, workers: int = 1) -> Outcome:
-    """All of it, some twenty minutes; ``quick``: fewer candidates, no complementarity fit, no MuJoCo identification."""
+    """Run the study, about 20 minutes; ``quick``: fewer candidates, no complementarity, no MuJoCo identification."""
     try:
         import cma  # noqa: F401 - asked for now, not after minutes
     except ImportError:
-        raise MissingExtraError("reality as referee", "studies", "cma") from None
+        raise MissingExtraError("comparison with reality", "studies", "cma") from None
     cube = cube_study.study(quick, progress)
     motors = motors_study.study(quick, progress)
     bench = bench_study.study(quick, progress)
@@ -58,7 +58,7 @@ def run(quick: bool = False, progress: Callable[[str, int, int], None] | None = 
 
 
 def page(outcome: Outcome) -> str:
-    """The page of the documentation: the words of ``words.md`` around the claims and tables."""
+    """Return the page of the documentation: the text of ``words.md`` around the claims and tables."""
     text = (files("footfall_lab.reality") / "words.md").read_text()
     words = dict(part.split(" -->\n", 1) for part in text.split("<!-- ")[1:])
     lines = [words["head"].strip(), "", "| what | theirs | ours | unit | note |", "|---|---|---|---|---|"]
@@ -80,7 +80,7 @@ def _markdown(table: Table) -> list[str]:
 
 
 def write_page(outcome: Outcome, folder: Path) -> Path:
-    """``real-data.md``, its pictures and ``reality.json`` in a folder."""
+    """Write ``real-data.md``, its figures and ``reality.json`` to a folder."""
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for key, drawn in outcome.figures.items():
         drawn.savefig(folder / "figures" / f"reality-{key}.png")

@@ -1,8 +1,8 @@
-"""570 tosses of a real cube (Pfrommer, Halm and Posa 2020; see ``data/NOTICE.md``), and how far a simulation is off.
+"""570 tosses of a real cube (Pfrommer, Halm and Posa 2020; see ``data/NOTICE.md``), and the errors of a simulation.
 
-Lengths in this recording are 2 % short. Cubes in flight fall at 9.61 m/s², and the cube that touches with a face, an
-edge or a corner has its centre 2 % lower than its own size says. So lengths are divided by the share of g that flights
-show. Velocities are backward differences of positions; the launch of a toss is fitted to all of its rows in flight.
+Lengths in this recording are 2 % short. Cubes in flight fall at 9.61 m/s², and a cube that touches with a face, an edge
+or a corner has its centre 2 % lower than its size implies. So lengths are divided by the fraction of g measured in
+flight. Velocities are backward differences of positions; the launch of a toss is fitted to all of its rows in flight.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import STANDARD
+from nptrace.array_types import Bool, Float, Int
 
 RATE = 148.0  # rows per second
-MASS, HALF, INERTIA = 0.37, 0.0524, 8.10e-4  # [kg], [m], [kg m²], as the source gives them
+MASS, HALF, INERTIA = 0.37, 0.0524, 8.10e-4  # [kg], [m], [kg m²], from the source
 CORNERS = np.array([(x, y, z) for x in (1.0, -1.0) for y in (1.0, -1.0) for z in (1.0, -1.0)])
 AFTER = 5  # rows (34 ms) after the first touch at which an impact is evaluated
-_CLEAR = 0.004  # [m] over the ground: in flight
-_LEAST_FLIGHT = 12  # rows, to tell g
+_CLEAR = 0.004  # [m] above the ground: in flight
+_LEAST_FLIGHT = 12  # rows, to measure g
 
 
 @dataclass(frozen=True, kw_only=True)
 class TossErrors:
-    """How far simulated tosses are from the real ones, one number a toss."""
+    """Errors of simulated tosses, one number per toss."""
 
     position: Float[ndarray, "n"]  # of the centre, mean over the rows [m]
     angle: Float[ndarray, "n"]  # mean over the rows [rad]
@@ -47,7 +47,7 @@ class TossErrors:
 
 @dataclass(frozen=True, kw_only=True)
 class Tosses:
-    """Rows of n tosses of up to m rows, the last repeated; ``launch`` is what flight says of the first row."""
+    """Rows of n tosses of up to m rows, the last repeated; ``launch``: the state in the first row, from flight."""
 
     position: Float[ndarray, "n m 3"]  # [m]
     quat: Float[ndarray, "n m 4"]
@@ -55,8 +55,8 @@ class Tosses:
     touch: Int[ndarray, "n"]  # the first row near the ground
     q: Float[ndarray, "n 7"]  # launch
     v: Float[ndarray, "n 6"]  # launch: angular and linear velocity in body axes
-    scale: float  # by which lengths were divided
-    g: Float[ndarray, "k"]  # free fall of every long flight that gave it, as recorded [m/s²]
+    scale: float  # divisor of lengths
+    g: Float[ndarray, "k"]  # free fall in every long flight, as recorded [m/s²]
 
     def __len__(self) -> int:
         return len(self.length)
@@ -66,7 +66,7 @@ class Tosses:
         return self.position.shape[1]
 
     def of(self, which: ndarray) -> Tosses:
-        """Some of the tosses, no longer than the longest of them."""
+        """Return some of the tosses, truncated to the longest of them."""
         rows = int(self.length[which].max())
         return Tosses(
             position=self.position[which, :rows],
@@ -80,13 +80,13 @@ class Tosses:
         )
 
     def errors(self, position: Float[ndarray, "n m 3"], quat: Float[ndarray, "n m 4"]) -> TossErrors:
-        """Return the errors of simulated rows, or of several candidates after each other, each with all tosses."""
+        """Return the errors of simulated rows, or of several candidates one after another, each with all tosses."""
         n, rows = len(self), np.arange(self.rows)
         fold = (-1, n, self.rows)
         away = np.linalg.norm(position.reshape(*fold, 3) - self.position, axis=-1)
         same = np.abs(np.einsum("cnmi,nmi->cnm", quat.reshape(*fold, 4), self.quat))
         turned = 2.0 * np.arccos(np.minimum(same, 1.0))
-        away, turned = (np.where(np.isfinite(x), x, 1.0) for x in (away, turned))  # a run that diverged is far away
+        away, turned = (np.where(np.isfinite(x), x, 1.0) for x in (away, turned))  # a diverged run counts as far away
         inside = (rows < self.length[:, None]) / self.length[:, None]
         last, hit = (np.arange(n), self.length - 1), (np.arange(n), np.minimum(self.touch + AFTER, self.length - 1))
         parts = [
@@ -101,7 +101,7 @@ class Tosses:
 
 
 def load(train: int = 50, seed: int = 0) -> tuple[Tosses, Bool[ndarray, "n"]]:
-    """(all tosses, which of them are for fitting); only those for fitting say how long a metre is."""
+    """Return (all tosses, which of them are for fitting); lengths are scaled by the latter only."""
     with np.load(str(files("footfall_lab.reality") / "data" / "cube_tosses.npz")) as archive:
         length = archive["length"]
         rows = {key: archive[key].astype(float) for key in ("position", "quaternion", "angular_velocity")}
@@ -122,19 +122,19 @@ def load(train: int = 50, seed: int = 0) -> tuple[Tosses, Bool[ndarray, "n"]]:
 
 
 def lowest(position: Float[ndarray, "... 3"], quat: Float[ndarray, "... 4"]) -> ndarray:
-    """Height of the lowest corner [m]."""
+    """Return the height of the lowest corner [m]."""
     w, x, y, z = np.moveaxis(quat, -1, 0)
     third = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=-1)
     return position[..., 2] - HALF * np.sum(np.abs(third), axis=-1)
 
 
 def first_touch(position: ndarray, quat: ndarray) -> Int[ndarray, "n"]:
-    """The first row in which the cube is near the ground."""
+    """Return the first row in which the cube is near the ground."""
     return np.argmax(lowest(position, quat) < _CLEAR, axis=1)
 
 
 def free_fall(position: ndarray, touch: ndarray) -> Float[ndarray, "k"]:
-    """The acceleration downwards of every long flight [m/s²]."""
+    """Return the downward acceleration of every long flight [m/s²]."""
     found = []
     for p, k in zip(position, touch):
         if k > _LEAST_FLIGHT:
@@ -144,9 +144,9 @@ def free_fall(position: ndarray, touch: ndarray) -> Float[ndarray, "k"]:
 
 
 def _launch(position: ndarray, quat: ndarray, spin: ndarray, touch: int) -> tuple[ndarray, ndarray]:
-    """(q, v) at the first row: the parabola through the rows in flight, and the mean spin about axes that stay.
+    """Return (q, v) at the first row, from a parabola through the rows in flight, and the mean spin.
 
-    A body of three equal moments of inertia keeps its angular velocity in its own axes.
+    A body with three equal moments of inertia has constant angular velocity in body axes.
     """
     count = max(touch - 1, 2)
     time = np.arange(count) / RATE

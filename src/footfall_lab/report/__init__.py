@@ -1,4 +1,4 @@
-"""Reports: one self-contained HTML page, its figures as files, and the results as JSON with what assessed them."""
+"""Reports: one self-contained HTML page, its figures as files, and the results as JSON with digests of their bounds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from footfall_lab.papers.claims import Outcome
 
 @dataclass(frozen=True)
 class Written:
-    """Where a report went."""
+    """The paths of a written report."""
 
     report: Path
     figures: dict[str, list[Path]]  # by experiment
 
 
 def write(outcomes: Sequence[Outcome], folder: str | Path, command: str, took: float | None = None) -> Written:
-    """Write ``report.html``, ``results.json`` and every figure as a PNG into a folder, made if it is not there."""
+    """Write ``report.html``, ``results.json`` and every figure as a PNG to a folder, created if necessary."""
     from footfall_lab.report.page import page, png
 
     out = Path(folder)

@@ -1,4 +1,4 @@
-"""The machine and the software of a report; nothing that names the machine or its user."""
+"""The machine and software of a report, without names of machine or user."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PACKAGES = ("footfall", "numpy", "scipy", "llvmlite", "matplotlib", "mujoco", "p
 
 
 def machine() -> dict[str, str]:
-    """Processor, system and date, in words."""
+    """Return processor, system and date, in words."""
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     facts = {"processor": str(this_machine()["cpu"]), "cores": str(cores()), "system": system}
     return facts | {"date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")}
 
 
 def versions() -> dict[str, str]:
-    """Installed versions of what took part."""
+    """Return the installed versions of the packages involved."""
     found = {}
     for package in PACKAGES:
         try:

@@ -1,7 +1,7 @@
-"""One self-contained HTML page of one or more experiments: claims, figures, tables, how to do it again.
+"""One self-contained HTML page of one or more experiments: claims, figures, tables, how to repeat it.
 
-Nothing is fetched: figures are embedded as data, the style sheet is part of the page, and the only script is that of
-a 3-D replay, which is a page of its own inside this one.
+Nothing is fetched: figures are embedded as data, the style sheet is part of the page, and the only script is that of a
+3-D replay, an embedded page.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from footfall.recording.recording import Recording
 
 _RULES = " ".join(f"{verdict.replace('_', ' ').capitalize()}: {words}." for verdict, words in MEANS.items())
-DPI = 180  # of embedded figures: sharp on a laptop's display
+DPI = 180  # of embedded figures: sharp on a laptop display
 
 
 def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -> str:
-    """The page as text. ``command`` repeats it; ``took`` is how long that was [s]."""
+    """Return the page as HTML. ``command`` repeats the run; ``took`` is its duration [s]."""
     title = outcomes[0].title if len(outcomes) == 1 else "Published claims, measured again"
     sections = [_experiment(outcome, alone=len(outcomes) == 1) for outcome in outcomes]
     links = [(f"#{o.experiment}", o.title) for o in outcomes] if len(outcomes) > 1 else []
@@ -49,7 +49,7 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
             "tables": outcomes[0].tables,
         }
         links = [(f"#{name}-{key}", text) for key, text in parts.items() if has[key]]
-    links.append(("#again", "Do it again"))
+    links.append(("#again", "Repeat this run"))
     nav = "".join(f'<a href="{href}">{escape(text)}</a>' for href, text in links)
     lead = f'<p class="lead">{escape(outcomes[0].summary)}</p>' if len(outcomes) == 1 else ""
     return f"""<!DOCTYPE html>
@@ -79,12 +79,12 @@ def page(outcomes: Sequence[Outcome], command: str, took: float | None = None) -
 
 
 def data_uri(figure: Figure, dpi: int = DPI) -> str:
-    """A figure as a PNG inside an address."""
+    """Return a figure as a PNG in a data URI."""
     return f"data:image/png;base64,{base64.b64encode(png(figure, dpi)).decode('ascii')}"
 
 
 def png(figure: Figure, dpi: int = DPI) -> bytes:
-    """A figure as the bytes of a PNG file."""
+    """Return a figure as the bytes of a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi, facecolor="white", metadata={"Software": None})
     return buffer.getvalue()
@@ -123,7 +123,7 @@ def _experiment(outcome: Outcome, alone: bool) -> str:
 
 
 def _lines(outcomes: Sequence[Outcome]) -> str:
-    """One line a paper; of several the counts together as well."""
+    """Return one line per paper; for several, also the total counts."""
     lines = "".join(f'<p class="sentence">{escape(line(o.experiment, o.claims))}.</p>' for o in outcomes)
     if len(outcomes) == 1:
         return lines
@@ -141,7 +141,7 @@ def _tally(claims: Sequence[Claim], table: str) -> str:
 
 
 def _bounds(outcomes: Sequence[Outcome]) -> str:
-    """The rules, and the bounds of the kinds that occur here."""
+    """Return the rules, and the bounds of the kinds that occur here."""
     known = registration()
     kinds = dict.fromkeys(
         known.claims[o.experiment][claim.id].kind
@@ -182,7 +182,7 @@ def _claims(claims: Sequence[Claim], table: str = "behaviour") -> str:
 
 
 def _value(value: float | str | bool | None, unit: str) -> str:
-    """The cell of a value; words may be broken, numbers stay with their unit."""
+    """Return the cell of a value; words may wrap, numbers stay with their unit."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     text = escape(shown(value)) + (f' <span class="unit">{escape(unit)}</span>' if unit and number else "")
     return f'<td class="number{" words" if isinstance(value, str) else ""}">{text}</td>'
@@ -194,14 +194,14 @@ def _figure(id: str, figure: Figure, caption: str) -> str:
 
 
 def _replay(caption: str, recordings: dict[str, Recording]) -> str:
-    """A 3-D replay inside the page; where viser is not installed, a line that says so."""
+    """Return an embedded 3-D replay, or a note if viser is not installed."""
     from footfall.view.replay import ReplayPage, embedded, replay_page
 
     try:
         shown = embedded(replay_page(ReplayPage(caption, recordings)), caption)
     except MissingExtraError as error:
         return f'<p class="small">No replay: {escape(str(error))}.</p>'
-    how = "Drag to turn, scroll to come nearer. Arrows: forces of the ground; violet: path of the centre of mass."
+    how = "Drag to rotate, scroll to zoom. Arrows: ground reaction forces; violet: path of the centre of mass."
     return f"<figure>{shown}<figcaption>{escape(caption)} {how}</figcaption></figure>"
 
 
@@ -224,4 +224,4 @@ def _again(command: str, took: float | None) -> str:
     facts = machine() | {"versions": ", ".join(f"{name} {version}" for name, version in versions().items())}
     if took is not None:
         facts["took"] = f"{took:.0f} s"
-    return f'<section><h2 id="again">Do it again</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'
+    return f'<section><h2 id="again">Repeat this run</h2><pre>{escape(command)}</pre>{_facts(facts)}</section>'

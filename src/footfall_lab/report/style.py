@@ -1,4 +1,4 @@
-"""The look of a report: one style sheet, no fonts or files from anywhere else."""
+"""The style sheet of a report, without external fonts or files."""
 
 CSS = """
 :root { --ink: #1d232a; --soft: #5b6673; --line: #e1e5ea; --panel: #f6f8fa; --accent: #0072b2; }

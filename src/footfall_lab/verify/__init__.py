@@ -1,4 +1,4 @@
-"""Every formalism against every other, and against MuJoCo and Pinocchio. Those two load on first use."""
+"""Comparison of all formalisms with each other and with MuJoCo and Pinocchio, which are loaded on first use."""
 
 from footfall_lab.verify.pinocchio import Pinocchio
 from footfall_lab.verify.report import Check, Report

@@ -1,7 +1,7 @@
-"""Quadratic programs, guarded: finite in, finite out, a time limit, and one word that says how it went.
+"""Quadratic programs by DAQP with checks: finite input and output, a time limit, and a status.
 
-min ½ xᵀHx + fᵀx with lower <= A x <= upper; equal bounds make an equality. Solved by daqp (dense active set), which
-returns NaN as if solved when it is fed NaN: both ends are checked here.
+min ½ xᵀHx + fᵀx with lower <= A x <= upper; equal bounds make an equality. Solved by daqp (dense active set), which for
+NaN input reports success and returns NaN: input and output are checked here.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import MissingExtraError
+from nptrace.array_types import Float
 
 _EQUALITY = 5  # daqp's code
-TIME_LIMIT = 1.0  # [s], against a hang alone: one that a busy machine reaches would make runs unlike each other
+TIME_LIMIT = 1.0  # [s], only against a hang: if a busy machine reached it, runs would differ
 _REASONS = {
     -1: "infeasible",
     -2: "cycling",
@@ -31,7 +31,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Solution:
-    """x, or None if there is none, and why; ``seconds`` includes the set-up."""
+    """x, or None with the reason; ``seconds`` includes the set-up."""
 
     x: Float[ndarray, "n"] | None
     status: str  # solved, or the reason
@@ -59,7 +59,7 @@ def solve_qp(
     upper: Float[ndarray, "m"],
     time_limit: float = TIME_LIMIT,
 ) -> Solution:
-    """min ½ xᵀHx + fᵀx with lower <= A x <= upper; see ``solve_bounded``."""
+    """Minimise ½ xᵀHx + fᵀx with lower <= A x <= upper; see ``solve_bounded``."""
     return solve_bounded(H, f, A, lower, upper, time_limit)
 
 
@@ -71,7 +71,7 @@ def solve_bounded(
     high: Float[ndarray, "k"],
     time_limit: float = TIME_LIMIT,
 ) -> Solution:
-    """The minimiser, or the reason why there is none; never NaN, never longer than the limit [s].
+    """Return the minimiser, or the reason why there is none, within the time limit [s]; never NaN.
 
     With more bounds than rows of A the first ones bound x itself.
     """

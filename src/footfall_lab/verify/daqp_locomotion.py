@@ -1,7 +1,7 @@
-"""Locomotion whose quadratic programs are solved by DAQP: the referee of the solvers inside ``Locomotion``.
+"""Locomotion whose quadratic programs are solved by DAQP, the reference for the solvers inside ``Locomotion``.
 
-The same plan, and the same programs written densely. It runs in Python at its own rate; the plan alone is compiled,
-when a simulation hands over the compiler (``prepare``).
+It has the same plan, and the same QPs in dense form. It runs in Python; only the plan is compiled, if a simulation
+provides the compiler (``prepare``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerInfo, JointCommand, Sensed
@@ -38,13 +37,14 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from footfall_lab.verify.daqp import Solution, solve_bounded, solve_qp
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
-_FINE = 8  # samples of the schedule in a step of the MPC
+_FINE = 8  # samples of the schedule per step of the MPC
 
 
 @dataclass(eq=False, kw_only=True)
 class LocomotionByDaqp(Locomotion):
-    """``Locomotion`` with DAQP for its solver, on robots without wheels and closed loops."""
+    """``Locomotion`` with DAQP as its solver, for robots without wheels and closed loops."""
 
     info = ControllerInfo(traceable=False, follows_command=True, uses_foot_forces=True, long_to_compile=True)
 
@@ -99,17 +99,17 @@ class LocomotionByDaqp(Locomotion):
     def _forces(
         self, t: float, sensed: Sensed, command: Command, found: LocomotionPlan, before: Memory, after: Memory
     ) -> Float[ndarray, "4 3"]:
-        """Stage one: at its own rate, and whenever a foot has come or gone."""
+        """Compute stage one: at its rate, and whenever a foot touches down or lifts off."""
         if self.stage == "balance":
             forces, status = solve_balance(self.body, sensed, found, after.down, float(found.friction))
             self._log_failure(
-                t, "balance", "" if forces is not None else f"balance program: {status}; the weight is shared"
+                t, "balance", "" if forces is not None else f"balance QP: {status}; the feet share the weight equally"
             )
             return shared_weight(self.body, after.down) if forces is None else forces
         if before.tick > 0.5 and (after.down == before.down).all():
             return before.forces
         forces, status = self._mpc(sensed, command, found, after)
-        self._log_failure(t, "mpc", "" if forces is not None else f"MPC: {status}; the weight is shared")
+        self._log_failure(t, "mpc", "" if forces is not None else f"MPC: {status}; the feet share the weight equally")
         return shared_weight(self.body, after.down) if forces is None else forces
 
     def _mpc(
@@ -132,31 +132,31 @@ class LocomotionByDaqp(Locomotion):
         reference[:, 5] = place @ found.slope[:2] + found.slope[2] + found.height_des + offset[2]
         reference[:, 8], reference[:, 9:12] = turn, found.v_des_ground
         share, ahead = np.ones((mpc.steps, 4)), np.zeros((mpc.steps, 4))
-        if walking:  # finer than the steps, so that a foot that is about to lift counts for what it still gives
+        if walking:  # finer than the steps, so that a foot that is about to lift counts for its remaining time
             fine = (np.arange(mpc.steps * _FINE) + 0.5) * dt / _FINE
             duty, period = found.timing
             phases = np.remainder((after.phase + fine / period)[:, None] - after.delays, 1.0)
             share = (phases < duty).reshape(mpc.steps, _FINE, 4).mean(axis=1)
-            own = np.remainder(after.phase - after.delays, 1.0)  # and a foot that comes again comes further on
+            own = np.remainder(after.phase - after.delays, 1.0)  # and a foot touches down again further ahead
             ahead = period * np.maximum(0.0, np.floor(own + (times - 0.5 * dt)[:, None] / period) - (own >= duty))
         share[0] = np.where(after.down > 0.5, np.maximum(share[0], 0.2), 0.0)
         stand = np.where((after.down > 0.5)[:, None], found.feet, found.touchdown)
         stand = stand - np.array([[0.0, 0.0, foot.radius] for foot in self.model.robot.feet[:4]])
-        # arms from where the body will be, not from where it is wanted: centimetres make newton metres
+        # lever arms from the predicted body position, not the reference: centimetres make newton metres
         feet = stand - (com + np.outer(times - 0.5 * dt, found.v_des_ground))[:, None]
         feet += ahead[:, :, None] * (found.v_des_ground + np.cross([0.0, 0.0, turn], stand - com))
         forces, solution = solve_mpc(mpc, x, reference, share, feet, found.normal, dt)
         return forces, solution.status
 
     def _torque(self, t: float, sensed: Sensed, found: LocomotionPlan, after: Memory) -> Float[ndarray, "nj"]:
-        """Stage two."""
+        """Compute stage two."""
         if self.stage != "whole_body":
             return self._transposed(sensed, found, after)
         program, nv = found.qp, len(found.bias)
         f = program.f + program.F @ after.forces.ravel()
         solution = solve_bounded(program.H, f, program.A, program.low, program.high)
         if solution.x is None:
-            wrong = f"whole-body program: {solution.status}; the feet that are down hold the weight"
+            wrong = f"whole-body QP: {solution.status}; the feet that are down hold the weight"
             self._log_failure(t, "whole_body", wrong)
             return self._transposed(sensed, found, after)
         self._log_failure(t, "whole_body", "")
@@ -171,8 +171,7 @@ class LocomotionByDaqp(Locomotion):
 def solve_balance(
     body: SingleBody, sensed: Sensed, found: LocomotionPlan, down: Float[ndarray, "4"], friction: float
 ) -> tuple[Float[ndarray, "4 3"] | None, str]:
-    """(forces [N] at the feet that are down, world axes, whose moment about the centre of mass and sum come nearest to
-    what is wanted, or None; how it went)."""
+    """Return (forces [N] at the stance feet in world axes that best give the reference wrench, or None; status)."""
     forces = np.zeros((4, 3))
     columns = [k for k in range(4) if down[k] > 0.5]
     if not columns:
@@ -202,10 +201,10 @@ def solve_mpc(
     normal: Float[ndarray, "3"],
     dt: float,
 ) -> tuple[Float[ndarray, "4 3"] | None, Solution]:
-    """(forces [N] in world axes for the first step, how it went).
+    """Return (forces [N] in world axes for the first step, status).
 
-    x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``share`` is the part of each step
-    that each foot is down; ``feet`` are positions relative to the planned centre of mass.
+    x = (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes; ``share`` is the fraction of each step in
+    which each foot is in stance; ``feet`` are positions relative to the planned centre of mass.
     """
     columns = [(k, i) for k in range(mpc.steps) for i in range(4) if share[k, i] > 0.05]
     if not columns:
@@ -241,7 +240,7 @@ def _predict(
     feet: ndarray,
     dt: float,
 ) -> tuple[ndarray, ndarray]:
-    """States of the horizon without forces, and how each force moves each of them."""
+    """Return the states of the horizon without forces, and their derivatives by each force."""
     n = mpc.steps
     free, state = np.zeros(12 * n), x
     blocks = np.zeros((12 * n, 3 * len(columns)))

@@ -1,4 +1,4 @@
-"""Our reading of a file against that of MuJoCo (MJCF) or Pinocchio (URDF): the checks that ``verify`` adds."""
+"""Comparison of our reading of a model file with that of MuJoCo (MJCF) or Pinocchio (URDF), for ``verify``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from footfall_lab.verify.report import NOT_FINITE, Check
 from nptrace._types import Json
 
 TOLERANCE = 1e-9
-CHOSEN_FOOT = 0.005  # [m] by which a ball that stands for another shape may be off
+CHOSEN_FOOT = 0.005  # [m], tolerance of a ball that replaces another shape
 _PATIENCE = 60.0  # [s]
 
 
 def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
-    """(checks, what could not be compared and why)."""
+    """Return (checks, what could not be compared and why)."""
     robot = _as_in_file(robot)
     kind = "urdf" if parse_xml(read_bytes(file), file.name).tag == "robot" else "mjcf"
     other = {"urdf": "pinocchio", "mjcf": "mujoco"}[kind]
@@ -43,9 +43,9 @@ def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
     except subprocess.TimeoutExpired:
         return [], {f"the file in {other}": f"no answer within {_PATIENCE:g} s"}
     if done.returncode:
-        last = done.stderr.strip().splitlines()[-1:] or [f"it ended with status {done.returncode}"]
+        last = done.stderr.strip().splitlines()[-1:] or [f"it exited with status {done.returncode}"]
         return [], {f"the file in {other}": last[0][:200]}
-    reading = json.loads(done.stdout.splitlines()[-1])  # readers of meshes write what they please before it
+    reading = json.loads(done.stdout.splitlines()[-1])  # mesh readers may print other lines first
     checks = [*_bodies(robot, reading, kind, other), *_joints(robot, reading, other), *_feet(robot, reading, other)]
     skipped = {f"feet of the file in {other}": reading["no_soles"]} if "no_soles" in reading else {}
     if _is_repaired(robot):
@@ -54,7 +54,7 @@ def file_checks(robot: Robot, file: Path) -> tuple[list[Check], dict[str, str]]:
 
 
 def _as_in_file(robot: Robot) -> Robot:
-    """The robot on the base of its file, which may face elsewhere than along x."""
+    """Return the robot on the base of its file, which may not face along x."""
     if FACING not in {link.name for link in robot.links}:
         return robot
     links = [link for link in robot.links if link.name != FACING]
@@ -66,7 +66,7 @@ def _is_repaired(robot: Robot) -> bool:
 
 
 def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> Iterator[Check]:
-    """Mass, centre of mass and tensor: of every link of an MJCF, of every moving body of a URDF."""
+    """Check mass, centre of mass and inertia tensor of every link of an MJCF, or moving body of a URDF."""
     ours: dict[str, ndarray] = {}
     if kind == "mjcf":
         ours = {link.name: np.array([link.mass, *link.com, *link.inertia.ravel()]) for link in robot.links}
@@ -91,7 +91,7 @@ def _bodies(robot: Robot, reading: dict[str, Json], kind: str, other: str) -> It
 
 
 def _joints(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]:
-    """Axes and places in the base with all joints at zero, limits, losses."""
+    """Check joint axes and positions in the base frame at zero, limits, losses."""
     poses = body_poses(robot)
     actuators = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
     pairs: dict[str, list[tuple[str, Json, Json]]] = {}
@@ -111,10 +111,10 @@ def _joints(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Chec
             "torque": actuators.get(name, np.inf),
         }
         for word, value in theirs.items():
-            if word == "limits":  # some tens of turns are none
+            if word == "limits":  # some tens of revolutions mean no limit
                 value = joint_range(joint.kind, *_bounded(value).tolist())
             if word == "torque" and (value == 0 or not np.isfinite(ours["torque"])):
-                continue  # an effort of zero says none, and one that cannot carry the robot is taken for none
+                continue  # zero effort means no limit, as does one that cannot carry the robot
             pairs.setdefault(word, []).append((name, _bounded(ours[word]), _bounded(value)))
     lost = [name for name in robot.joint_names if name not in reading["joints"]]
     for word, both in pairs.items():
@@ -122,7 +122,7 @@ def _joints(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Chec
 
 
 def _feet(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]:
-    """The sole of every foot in the stand: exact where the file has a sphere, near where one stands for a shape."""
+    """Check the sole of every foot in the stand: exact for a sphere in the file, otherwise approximate."""
     q, _ = robot.state("stand" if "stand" in robot.poses else None, height=0.0)
     soles = foot_centres(robot, q)[:, 2] - np.array([foot.radius for foot in robot.feet])
     both = [
@@ -135,8 +135,8 @@ def _feet(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]
         yield _check("file_soles", other, both, [], CHOSEN_FOOT if chosen else TOLERANCE)
 
 
-def _bounded(value: Json) -> ndarray:
-    """Numbers as large as these say that there is no limit."""
+def _bounded(value: object) -> ndarray:
+    """Clip numbers so large that they mean no limit."""
     array = np.nan_to_num(np.asarray(value, dtype=float), posinf=UNLIMITED, neginf=-UNLIMITED)
     return np.clip(array, -UNLIMITED, UNLIMITED)
 
@@ -144,7 +144,7 @@ def _bounded(value: Json) -> ndarray:
 def _check(
     quantity: str, other: str, both: list[tuple[str, Json, Json]], lost: list[str], tolerance: float = TOLERANCE
 ) -> Check:
-    """Absolute, in units that make 1 large; ``lost`` are names that one side does not know."""
+    """Compare absolutely, in units in which 1 is large; ``lost`` are names that one side lacks."""
     errors = {}
     for name, ours, theirs in both:
         x, y = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)

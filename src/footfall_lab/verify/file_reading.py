@@ -1,8 +1,7 @@
-"""MuJoCo's or Pinocchio's reading of a model *file*, as JSON: ``python -m footfall_lab.verify.file_reading FILE <
-request``.
+"""MuJoCo's or Pinocchio's reading of a model *file*: ``python -m footfall_lab.verify.file_reading FILE < request``.
 
-The other referees are built from our own robot and cannot see what we misread. This one knows nothing of our reader;
-it runs in a process of its own, since files that nobody vouches for can end it.
+The other references are built from our robot and cannot detect what we misread. This one is independent of our reader;
+it runs in a separate process, since untrusted files can crash it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = 2, 3, 4, 5, 6, 7
 
 
 def mjcf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
-    """Masses, joints and soles of an MJCF; request: {"joints": {name: position}, "feet": [body, ...]}."""
+    """Return masses, joints and soles of an MJCF; request: {"joints": {name: position}, "feet": [body, ...]}."""
     import mujoco
 
     spec = mujoco.MjSpec.from_file(str(path))
@@ -73,7 +72,7 @@ def mjcf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
 
 
 def _drop_missing_meshes(spec: MjSpec, path: Path) -> None:
-    """Meshes that are drawn only need not be there."""
+    """Drop missing meshes that are only drawn."""
     folder = path.parent / (spec.meshdir or "")
     gone = [mesh for mesh in spec.meshes if mesh.file and not (folder / mesh.file).is_file()]
     names = {mesh.name or Path(mesh.file).stem for mesh in gone}
@@ -86,7 +85,7 @@ def _drop_missing_meshes(spec: MjSpec, path: Path) -> None:
 
 
 def _lowest(model: MjModel, g: int, R: ndarray) -> float:
-    """Return the lowest point of a geom, from its centre, along z of the axes that R turns to."""
+    """Return the lowest point of a geom relative to its centre, along z of the axes R."""
     size, kind, down = model.geom_size[g], model.geom_type[g], -R[2]
     if kind == _MESH:
         k = model.geom_dataid[g]
@@ -103,12 +102,12 @@ def _lowest(model: MjModel, g: int, R: ndarray) -> float:
 
 
 def urdf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
-    """Masses (of all that a joint carries), joints and soles of a URDF; joints that are not asked for are locked."""
+    """Return masses (of all that a joint carries), joints and soles of a URDF; joints not in the request are locked."""
     import pinocchio as pin
 
     model = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
     extra = [i for i in range(2, model.njoints) if model.names[i] not in request["joints"]]
-    if extra:  # else Pinocchio may take offence at a link that is called as a joint is
+    if extra:  # otherwise Pinocchio may reject a link that has the name of a joint
         model = pin.buildReducedModel(model, extra, pin.neutral(model))
     data, q = model.createData(), pin.neutral(model)
     pin.framesForwardKinematics(model, data, q)
@@ -140,7 +139,7 @@ def urdf(path: Path, request: dict[str, Json]) -> dict[str, Json]:
 
 
 def _soles(pin: ModuleType, model: Foreign, q: ndarray, path: Path, feet: list[str], found: dict[str, Json]) -> None:
-    """Lowest points of the collision shapes of the feet's links; left out where Pinocchio cannot read the meshes."""
+    """Return the lowest points of the collision shapes of foot links, except where Pinocchio cannot read the meshes."""
     try:
         folders = [str(folder) for folder in list(path.parents)[:3]]
         shapes = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION, folders)

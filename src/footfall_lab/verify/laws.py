@@ -1,8 +1,8 @@
-"""Identities that footfall's own algorithms must satisfy among themselves, whatever the robot.
+"""Identities that footfall's algorithms must satisfy for any robot.
 
-A law takes a robot and one random state and returns the two sides of an equation, or None where it says nothing (Euler
-angles near their singularity, a robot without feet). Derivatives in time are taken along the motion by an eight-point
-stencil, which is exact to rounding at the steps used here: no step of the algorithms under test enters.
+A law takes a robot and one random state and returns the two sides of an equation, or None where it does not apply
+(Euler angles near their singularity, a robot without feet). Derivatives in time are taken along the motion by an
+eight-point stencil, which is exact to rounding at the steps used here: no step of the algorithms under test enters.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics, kinematics
@@ -20,17 +19,18 @@ from footfall.dynamics.formalisms import lagrange
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
 Sides = tuple[ndarray, ndarray] | None
 _STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))
 _STEP = 0.02
-_STEEPEST = np.radians(80.0)  # of the middle Euler angle, as far as Euler formalisms are compared
+_STEEPEST = np.radians(80.0)  # largest middle Euler angle at which Euler formalisms are compared
 
 
 def rate_along(
     robot: Robot, f: Callable[[ndarray], ndarray], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> ndarray:
-    """df/dt of a function of q along v, exact to about 1e-13 of f: the direction is scaled to one radian a second."""
+    """Return df/dt of a function of q along v, exact to about 1e-13 of f: the direction is scaled to one rad/s."""
     size = max(float(np.abs(v).sum()), 1e-12)
 
     def at(t: float) -> ndarray:
@@ -46,7 +46,7 @@ def mass_matrix_is_symmetric(robot: Robot, q: ndarray, v: ndarray, a: ndarray, t
 
 
 def mass_matrix_is_positive(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Every eigenvalue is above zero: their signs are all one."""
+    """Every eigenvalue is positive: all signs are one."""
     return np.sign(np.linalg.eigvalsh(dynamics.mass_matrix(robot, q))), np.ones(robot.nv)
 
 
@@ -74,7 +74,7 @@ def christoffel_matrix_shares_rate_and_product_with_the_recursive_one(
 
 
 def split_terms_add_up_to_inverse_dynamics(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """M a + c + g."""
+    """M a + c + g equals inverse dynamics."""
     split = dynamics.velocity_terms(robot, q, v) + dynamics.gravity_terms(robot, q)
     return dynamics.mass_matrix(robot, q) @ a + split, dynamics.inverse_dynamics(robot, q, v, a)
 
@@ -84,7 +84,7 @@ def inverse_undoes_forward_dynamics(robot: Robot, q: ndarray, v: ndarray, a: nda
 
 
 def joint_torques_and_external_forces_add(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Torques at the joints only, the rest from outside, make the same acceleration as their sum."""
+    """Joint torques plus external forces give the same acceleration as their sum."""
     base = robot.nv - robot.nj
     outside = np.concatenate([tau[:base], 0.5 * tau[base:]])
     found = dynamics.forward_dynamics(robot, q, v, 0.5 * tau[base:], external=outside)
@@ -105,7 +105,7 @@ def classical_acceleration_is_that_of_the_base_origin(
 
 
 def factors_multiply_to_mass_matrix(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """M = LᵀDL; and the factors of a matrix as sparse as M that is not symmetric, as friction makes it, solve it."""
+    """M = LᵀDL; the factors of an unsymmetric matrix as sparse as M, as friction makes it, solve it."""
     M = dynamics.mass_matrix(robot, q)
     L, d = dynamics.factor(robot, M)
     A = np.tril(M) + 1.1 * np.triu(M, 1)
@@ -124,7 +124,7 @@ def potential_energy_decreases_by_the_power_of_gravity(
     force = dynamics.gravity_terms(robot, q)
     force[robot.nv - robot.nj :] -= dynamics.spring_torques(robot, q)
     power = rate_along(robot, lambda x: np.array(dynamics.potential_energy(robot, x)), q, v)
-    weight = weight_of(robot.mass)  # the power passes through zero: relative to the weight at 1 m/s
+    weight = weight_of(robot.mass)  # the power may be zero: compare relative to the weight at 1 m/s
     return np.array([v @ force, weight]), np.array([float(power), weight])
 
 
@@ -164,7 +164,7 @@ def configuration_rate_is_the_derivative_of_q(robot: Robot, q: ndarray, v: ndarr
 
 
 def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """λ, κ, μ, ν, PRED and SUCC of the paper, each found again from the parents by its definition."""
+    """λ, κ, μ, ν, PRED and SUCC of the paper agree with their definitions from the parents."""
     tree, n = robot.tree, len(robot.tree.bodies)
     above = np.zeros((n, n))  # above[i, j]: body j is i, or carries it
     children = np.zeros((n, n))
@@ -179,7 +179,7 @@ def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: 
         for found in (tree.support, tree.children, tree.subtree)
     )
     joints = above.copy()
-    joints[:, 0] = 0.0  # the base is no joint
+    joints[:, 0] = 0.0  # the base is not a joint
     ends = [tree.parent[0], *tree.pred, *tree.succ]
     found = [np.array(ends, dtype=float), *(each.ravel() for each in sets)]
     requested = [
@@ -192,7 +192,7 @@ def index_sets_agree_with_the_topology(robot: Robot, q: ndarray, v: ndarray, a: 
 
 
 def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Springs, damping and dry friction joint by joint, the last at rates well beyond sticking."""
+    """Springs, damping and dry friction agree joint by joint, the last at rates well beyond sticking."""
     base = robot.nv - robot.nj
     fast = np.where(v < 0, v - 1.0, v + 1.0)
     found = [
@@ -210,7 +210,7 @@ def joint_losses_and_energies_are_consistent(robot: Robot, q: ndarray, v: ndarra
 
 
 def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Every way to move a twist or a wrench from frame to frame and back says the same, and none makes power."""
+    """All transformations of twists and wrenches between frames agree, and none changes the power."""
     X = kinematics.body_poses(robot, q)[-1]
     V_A, W_A = np.resize(a, 6), np.resize(tau, 6) / np.abs(tau).max()
     V_B, W_B = X.to_child(V_A), X.wrench_to_child(W_A)
@@ -224,7 +224,7 @@ def power_does_not_depend_on_the_frame(robot: Robot, q: ndarray, v: ndarray, a: 
 
 
 def quaternions_agree_with_rotation_matrices(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Back and forth between quaternions, matrices and rotation vectors, for turns of every size, every main axis."""
+    """Conversions between quaternions, matrices and rotation vectors agree, for rotations of every size and axis."""
     along = np.resize(v, 3) / np.linalg.norm(np.resize(v, 3))
     found: list[ndarray] = []
     requested: list[ndarray] = []

@@ -1,8 +1,8 @@
-"""Robots with closed loops in ``verify``: accelerations with all loops closed, here, in Pinocchio and in MuJoCo.
+"""Robots with closed loops in ``verify``: accelerations with all loops closed, by footfall, Pinocchio and MuJoCo.
 
-Pinocchio holds loops as rigid constraints, as exactly as footfall does. MuJoCo's equalities are soft by design, and its
-impedance ends at 0.9999: of the closing acceleration of a leg a few ten-thousandths are missing, of a linkage near a
-singular posture a few hundredths. That difference is stated, and bounds nothing but mistakes of size.
+Pinocchio has loops as rigid constraints, as exact as footfall's. MuJoCo's equalities are soft by design, and its
+impedance is at most 0.9999: a few ten-thousandths of the closing acceleration of a leg are missing, and a few
+hundredths for a linkage near a singular posture. That difference is reported; its tolerance detects only large errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.closed_loops import closed_dynamics
@@ -25,6 +24,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall_lab.verify.pinocchio import Pinocchio
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsBody, MjSpec
@@ -40,8 +40,7 @@ _STIFFEST = 0.9999  # MuJoCo's highest impedance
 
 
 def with_closed(robot: Robot, states: States) -> States:
-    """The states, each with one like it whose loops are closed: independent joints part of the way from a closed
-    posture to where they are, as far as the others follow; velocities that keep the loops closed."""
+    """Return each state with a similar one whose loops are closed, and with velocities that keep them closed."""
     if not robot.loops:
         return states
     base, known = robot.nq - robot.nj, loop_joints(robot)
@@ -63,14 +62,14 @@ def with_closed(robot: Robot, states: States) -> States:
 
 
 def ours(robot: Robot) -> Side:
-    """The Schur complement on the tree's factor."""
+    """Return our side: the Schur complement on the factors of the tree."""
     closed = lambda q, v, tau: closed_dynamics(robot, q, v, tau)[0]  # noqa: E731
     return dict.fromkeys(LOOP_QUANTITIES, closed) if robot.loops else {}
 
 
 # -- Pinocchio ---------------------------------------------------------------------------------------------------------
 def of_pinocchio(referee: Pinocchio) -> Side:
-    """Nothing for loops that Pinocchio's rigid constraints cannot say: coupled joints, exact rotors."""
+    """Return Pinocchio's side; empty for loops beyond its rigid constraints: coupled joints, exact rotors."""
     robot = referee.robot
     if not robot.loops or referee.model.nv != robot.nv or any(loop.kind == "joint" for loop in robot.loops):
         return {}
@@ -89,7 +88,7 @@ def of_pinocchio(referee: Pinocchio) -> Side:
         datas.append(models[len(models) - 1].createData())
     data = referee.model.createData()
     pin.initConstraintDynamics(referee.model, data, models, datas)
-    # a pin in a plane is held twice across it: proximal iterations settle who carries what
+    # a pin in a plane is over-constrained across it: proximal iterations distribute the load
     settings = pin.ProximalSettings(1e-14, 1e-12, 1e-8, 50)
 
     def closed(q: ndarray, v: ndarray, tau: ndarray) -> Float[ndarray, "nv"]:
@@ -101,9 +100,9 @@ def of_pinocchio(referee: Pinocchio) -> Side:
 
 # -- MuJoCo ------------------------------------------------------------------------------------------------------------
 def of_mujoco(referee: MuJoCo) -> Side:
-    """MuJoCo's own solver with its equalities at their stiffest."""
+    """Return MuJoCo's side: its solver, with equalities at their stiffest."""
     robot = referee.robot
-    too_long = any(len(loop.coefficients) > 5 for loop in robot.loops)  # polynomials beyond what MuJoCo knows
+    too_long = any(len(loop.coefficients) > 5 for loop in robot.loops)  # MuJoCo supports degree 4
     if not robot.loops or referee.model.nv != robot.nv or too_long:
         return {}
     return {"closed_acceleration_of_soft_loops": partial(_soft, MuJoCo(robot, add=partial(_add_loops, robot)))}
@@ -131,7 +130,7 @@ def _add_loops(robot: Robot, mj: ModuleType, spec: MjSpec, bodies: dict[str, Mjs
 
 
 def _add_sites(loop: Loop, bodies: dict[str, MjsBody]) -> None:
-    from scipy.spatial.transform import Rotation  # not ours: a referee shares nothing with what it checks
+    from scipy.spatial.transform import Rotation  # not ours: a reference shares nothing with the code under test
 
     x, y, z, w = Rotation.from_matrix(loop.rotation.T).as_quat()
     bodies[loop.first].add_site(name=f"{loop.name} first", pos=loop.at)

@@ -1,7 +1,7 @@
-"""Pinocchio as an outside referee: the robot rebuilt joint by joint in its own model, answers in our coordinates.
+"""Pinocchio as an independent reference: the robot rebuilt joint by joint in its model, results in our coordinates.
 
-Rotors of mode ``exact`` become bodies with joints of their own. Their rates follow the robot's, v_theirs = G v with a
-constant G that also carries the change of layout, and every answer is projected by it: M = Gᵀ M G, b = Gᵀ b, J = J G.
+Rotors of mode ``exact`` become bodies with separate joints. Their rates follow the robot's, v_theirs = G v with a
+constant G that also carries the change of layout, and every result is projected by it: M = Gᵀ M G, b = Gᵀ b, J = J G.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.conversions import pinocchio_map, to_pinocchio_q
@@ -18,15 +17,16 @@ from footfall.mujoco.assembly import Part, parts_of, spring_energy
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 
 def library() -> ModuleType:
-    """The pinocchio module, or a MissingExtraError."""
+    """Return the pinocchio module, or raise MissingExtraError."""
     try:
         import pinocchio
     except ImportError:
         raise MissingExtraError("comparing with Pinocchio", "compare", "pin") from None
-    if not hasattr(pinocchio, "crba"):  # another project owns the name pinocchio on PyPI
+    if not hasattr(pinocchio, "crba"):  # on PyPI, pinocchio is a different project
         raise MissingExtraError("comparing with Pinocchio", "compare", "pin")
     return pinocchio
 
@@ -48,13 +48,13 @@ class Pinocchio:
             (self.model.idx_vs[i], self.model.idx_qs[i], order[part.joint], part.gear)
             for i, part in zip(self.joint_ids, self.parts)
             if part.joint
-        ]  # (index in their v, index in their q, our joint's number, gear) of every one-axis joint of theirs
+        ]  # (index in their v, index in their q, number of our joint, gear) for each of their one-axis joints
         self.G = self._velocity_map()
         self.feet = [self.model.getFrameId(f"foot {name}") for name in robot.foot_names]
 
     # -- coordinates ---------------------------------------------------------------------------------------------------
     def q_of(self, q: Float[ndarray, "nq"]) -> ndarray:
-        """Their q; rotors stand at gear times their joint's position."""
+        """Return their q; a rotor's position is gear times its joint's."""
         plain = to_pinocchio_q(self.robot, q)
         base = 7 if self.robot.floating else 0
         out = np.zeros(self.model.nq)
@@ -65,7 +65,7 @@ class Pinocchio:
         return out
 
     def v_of(self, v: Float[ndarray, "nv"]) -> ndarray:
-        """Their v, and likewise accelerations."""
+        """Return their v, or accelerations."""
         return self.G @ v
 
     # -- dynamics ------------------------------------------------------------------------------------------------------
@@ -92,15 +92,15 @@ class Pinocchio:
     def forward_dynamics(
         self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], tau: Float[ndarray, "nv"]
     ) -> Float[ndarray, "nv"]:
-        """Their articulated-body algorithm; with geared rotors, which it does not know, M a = τ - b."""
+        """Compute with their articulated-body algorithm or, for geared rotors, which it lacks, from M a = τ - b."""
         if self.model.nv != self.robot.nv:
             return np.linalg.solve(self.mass_matrix(q), tau - self.bias(q, v))
         return self.G.T @ self.pin.aba(self.model, self.data, self.q_of(q), self.v_of(v), self.G @ tau)
 
     def momentum_matrix(self, q: Float[ndarray, "nq"]) -> Float[ndarray, "6 nv"]:
-        """Rows (angular about the centre of mass, linear), world axes.
+        """Return rows (angular about the centre of mass, linear), world axes.
 
-        Theirs is about the centre of mass of what can move: a fixed base shifts ours.
+        Theirs is about the centre of mass of the moving bodies: a fixed base shifts ours.
         """
         A = self._rows(self.pin.computeCentroidalMap(self.model, self.data, self.q_of(q)))
         shift = self.data.com[0] - self.center_of_mass(q)
@@ -115,13 +115,13 @@ class Pinocchio:
         return (mass * moving + base.mass * base.lever) / (mass + base.mass)
 
     def kinetic_energy(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
-        """Theirs counts the armature of some kinds of joint only, while their mass matrix has it all."""
+        """Compute from their mass matrix, since their kinetic energy omits the armature of some joint types."""
         v_theirs = self.v_of(v)
         bodies = self.pin.computeKineticEnergy(self.bare, self.data, self.q_of(q), v_theirs)
         return bodies + 0.5 * float(self.model.armature @ v_theirs**2)
 
     def potential_energy(self, q: Float[ndarray, "nq"]) -> float:
-        """Return the energy in gravity, a fixed base included, and in the joints' springs, which they do not know."""
+        """Return the energy in gravity, a fixed base included, and in joint springs, which Pinocchio lacks."""
         base = self.model.inertias[0]
         still = -base.mass * float(self.model.gravity.linear @ base.lever)
         return (
@@ -130,7 +130,7 @@ class Pinocchio:
 
     # -- kinematics ----------------------------------------------------------------------------------------------------
     def body_velocities(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "nb 6"]:
-        """Twists of the moving bodies at their origins, in their axes."""
+        """Return the twists of the moving bodies at their origins, in their axes."""
         self.pin.forwardKinematics(self.model, self.data, self.q_of(q), self.v_of(v))
         carriers = self._carriers()
         found = [self.data.v[carriers[body.name]] for body in self.robot.tree.bodies]
@@ -141,7 +141,7 @@ class Pinocchio:
         return np.array([self.data.oMf[foot].translation for foot in self.feet]).reshape(-1, 3)
 
     def feet_jacobian(self, q: Float[ndarray, "nq"], frame: str = "world") -> Float[ndarray, "nf 6 nv"]:
-        """At the feet's centres, rows (angular, linear), in world or foot axes."""
+        """Return the Jacobian at the feet's centres, rows (angular, linear), in world or foot axes."""
         self.pin.computeJointJacobians(self.model, self.data, self.q_of(q))
         self.pin.updateFramePlacements(self.model, self.data)
         J = [
@@ -152,7 +152,7 @@ class Pinocchio:
     def jacobian_rate(
         self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], frame: str = "world"
     ) -> Float[ndarray, "nf 6"]:
-        """dJ/dt v: the feet's accelerations when dv/dt = 0."""
+        """Return dJ/dt v: the feet's accelerations for dv/dt = 0."""
         rest = np.zeros(self.model.nv)
         self.pin.forwardKinematics(self.model, self.data, self.q_of(q), self.v_of(v), rest)
         self.pin.updateFramePlacements(self.model, self.data)
@@ -161,7 +161,7 @@ class Pinocchio:
         return np.array([np.concatenate([a.angular, a.linear]) for a in found]).reshape(-1, 6)
 
     def external_terms(self, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:
-        """Joint-space forces of wrenches (moment, force) at the origins of the moving bodies, in their axes."""
+        """Return the joint-space forces of wrenches (moment, force) at the moving bodies' origins, in their axes."""
         forces = self.pin.StdVec_Force()
         forces.extend(self.pin.Force.Zero() for _ in range(self.model.njoints))
         carriers = self._carriers()
@@ -176,7 +176,7 @@ class Pinocchio:
         return {part.name: joint for part, joint in zip(self.parts, self.joint_ids)}
 
     def _velocity_map(self) -> ndarray:
-        """G with v_theirs = G v_ours."""
+        """Return G with v_theirs = G v_ours."""
         base = 6 if self.robot.floating else 0
         G = np.zeros((self.model.nv, self.robot.nv))
         G[:base, :base] = pinocchio_map(self.robot)[:base, :base]
@@ -185,7 +185,7 @@ class Pinocchio:
         return G
 
     def _rows(self, A: ndarray) -> ndarray:
-        """A 6 x nv matrix of theirs: with one degree of freedom the binding returns six plain numbers."""
+        """Return a 6 x nv matrix of theirs: with one degree of freedom the binding returns six plain numbers."""
         return np.reshape(A, (6, self.model.nv))
 
     def _axes(self, frame: str) -> Foreign:
@@ -194,11 +194,11 @@ class Pinocchio:
 
 
 def _build(pin: ModuleType, robot: Robot, parts: list[Part]) -> tuple[Foreign, list[int]]:
-    """The model, and the joint that carries each part. Pinocchio does the welding of what hangs by fixed joints."""
+    """Return the model, and the joint that carries each part. Pinocchio merges links with fixed joints."""
     model = pin.Model()
     model.name = robot.name
     joints: list[int] = []  # the joint that carries part k
-    places: list[Foreign] = []  # and the part's pose in that joint's frame
+    places: list[Foreign] = []  # the pose of part k in that joint's frame
     armatures: list[tuple[int, float]] = []
     for part in parts:
         carrier, place = (joints[part.parent], places[part.parent]) if part.parent >= 0 else (0, pin.SE3.Identity())

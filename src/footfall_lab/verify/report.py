@@ -1,4 +1,4 @@
-"""The findings of ``verify``: a list of checks that prints as a table or as JSON."""
+"""The results of ``verify``: a list of checks, printed as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_FINITE = 1e300  # stands for an error that is not a number: JSON has no infi
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One quantity from two sides: the largest and the median relative error over the samples."""
+    """A quantity compared between two sides: largest and median relative error over the samples."""
 
     quantity: str
     left: str
@@ -48,7 +48,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """All checks of a robot, and the sides that could not take part, each with the reason."""
+    """All checks of a robot, and the sides that were skipped, with the reason."""
 
     robot: str
     samples: int
@@ -79,7 +79,7 @@ class Report:
         }
 
     def table(self) -> Table:
-        """For people: one row a check."""
+        """Return a readable table, one row per check."""
         from rich.table import Table
 
         table = Table(title=f"{self.robot}: {self.samples} random states, seed {self.seed}", title_justify="left")
@@ -101,7 +101,7 @@ class Report:
         return table
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
+        """Return the table as HTML for notebooks."""
         rows = [
             (
                 check.quantity.replace("_", " "),

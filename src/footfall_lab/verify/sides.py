@@ -1,6 +1,6 @@
-"""The sides of a comparison: each answers the quantities it knows, in footfall's coordinates.
+"""The sides of a comparison: each computes the quantities that it supports, in footfall's coordinates.
 
-A new formalism joins ``footfall verify`` by one entry in ``SIDES``: a function from a robot to {quantity: function of
+To add a formalism to ``footfall verify``, add an entry to ``SIDES``: a function from a robot to {quantity: function of
 the arrays that ``QUANTITIES`` lists}.
 """
 
@@ -79,7 +79,7 @@ def recursive(robot: Robot) -> Side:
 
 
 def articulated(robot: Robot) -> Side:
-    """Featherstone's articulated-body algorithm, which knows no exact rotors."""
+    """Featherstone's articulated-body algorithm, which does not support exact rotors."""
     if any(body.spins for body in robot.tree.bodies):
         raise InputError(
             f"robot '{robot.name}' has exact rotors, which the articulated-body algorithm does not support"
@@ -140,5 +140,5 @@ SIDES: dict[str, Callable[[Robot], Side]] = {
     "pinocchio": pinocchio,
     "mujoco": mujoco,
 }
-UNTRACED = ("screw", "reduced")  # solve systems whose shape depends on the mode: plain NumPy at every state
-OUTSIDE = ("pinocchio", "mujoco")  # never compared with each other: that would not be about footfall
+UNTRACED = ("screw", "reduced")  # these solve systems whose shape depends on the mode: plain NumPy at every state
+OUTSIDE = ("pinocchio", "mujoco")  # never compared with each other: that would not test footfall

@@ -1,12 +1,12 @@
-"""The solvers inside against DAQP, over programs taken from walks, steps, pushes and falls.
+"""The solvers of ``Locomotion`` against DAQP, on QPs from walks, steps, pushes and falls.
 
     python -m footfall_lab.verify.solver_referee          # 10 000 programs, a few minutes
 
-A robot walks with its programs solved by DAQP. At every tick the same whole-body program, and wherever there is one the
-same MPC, goes to ``nptrace.solve``, in machine code, with exactly what DAQP had: forces, torques and residuals are
-compared. Programs that DAQP does not solve count too, those of a robot whose legs fold among them. Some walk with
-motors of a third of the strength, whose bounds act all the time; and of every so many programs, copies are spoilt
-(``SPOILT``): no solution, bad scales, NaN. Whatever comes back then, its torque is finite and within the limits.
+A robot walks with its QPs solved by DAQP. At every tick, the same whole-body QP, and the MPC if there is one, is also
+solved by ``nptrace.solve``, in machine code, with the same input: forces, torques and residuals are compared. QPs that
+DAQP does not solve count too, among them those of a robot whose legs fold. Some robots have motors of a third of the
+strength, so that bounds are always active; and some QPs are copied and spoilt (``SPOILT``): infeasible, badly scaled,
+NaN. In any case the resulting torque must be finite and within the limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -37,16 +36,17 @@ from footfall.sim.start import standing_start
 from footfall.spatial.rotation import about_z
 from footfall_lab.verify.daqp_locomotion import LocomotionByDaqp
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Case:
-    """A walk that programs are taken from."""
+    """A walk from which QPs are taken."""
 
     command: Command
     pushes: tuple[Push, ...] = ()
-    drop: float = 0.0  # of every step of a flight [m]
-    strength: float = 1.0  # of the motors
+    drop: float = 0.0  # height of every step of a flight of stairs [m]
+    strength: float = 1.0  # strength of the motors
 
 
 CASES = {
@@ -61,21 +61,21 @@ CASES = {
     "weak": Case(Command(forward=0.5), (Push(start=0.3, duration=0.1, force=(20.0, 40.0, 0.0)),), strength=0.3),
 }
 SPOILT = ("contradiction", "crossed bounds", "not a number", "huge", "tiny", "uneven")
-HOPELESS = 3  # the first of them have no solution
-_MOST_RUNS = 20  # of a case
-_SPOIL_EVERY = 10  # programs
-_ACTIVE = 1.5  # steps: a program that takes more than one has bounds that act
+HOPELESS = 3  # the first ones have no solution
+_MOST_RUNS = 20  # runs per case
+_SPOIL_EVERY = 10  # QPs between spoilt copies
+_ACTIVE = 1.5  # iterations: a QP that takes more than one has active bounds
 
 
 @dataclass(frozen=True, kw_only=True)
 class SolverOutcome:
     """The results of the two solvers inside one controller tick."""
 
-    torque: Float[ndarray, "nj"]  # as the solution has it, not clipped
-    requested: Float[ndarray, "nj"]  # of the joints in the end: that torque clipped, or the fallback
+    torque: Float[ndarray, "nj"]  # of the solution, not clipped
+    requested: Float[ndarray, "nj"]  # final joint torque: clipped, or of the fallback
     solved: Scalar
     iterations: Scalar
-    residual: Scalar  # the worst of violation, slope and product of slack and multiplier, scaled
+    residual: Scalar  # the worst of violation, gradient and product of slack and multiplier, scaled
     forces: Float[ndarray, "4 3"]
     mpc_solved: Scalar
     mpc_iterations: Scalar
@@ -90,9 +90,9 @@ def solver_outcome(
     forces: Float[ndarray, "4 3"],
     spoil: Scalar,
 ) -> SolverOutcome:
-    """The whole-body program for given forces of stage one, and the MPC of the same moment.
+    """Solve the whole-body QP for given forces of stage one, and the MPC of the same tick.
 
-    spoil: 0, or 1 + the place in ``SPOILT`` of what is done to the whole-body program.
+    spoil: 0, or 1 + the index in ``SPOILT`` of the change to the whole-body QP.
     """
     found, after = plan_tick(model, sensed, command, towards_gait(model, memory))
     found = replace(found, qp=spoilt(found.qp, spoil))
@@ -115,7 +115,7 @@ def solver_outcome(
 
 
 def spoilt(program: WholeBodyQP, how: Scalar) -> WholeBodyQP:
-    """A program that no walk has; ``how`` is 0 or 1 + a place in ``SPOILT``. The dynamics of the joints stay."""
+    """Return a spoilt QP; ``how`` is 0 or 1 + an index in ``SPOILT``. Joint dynamics are unchanged."""
     n = len(program.H)
     at = {name: np.abs(how - (k + 1.0)) < 0.5 for k, name in enumerate(SPOILT)}
     scale = np.where(at["huge"], 1e8, np.where(at["tiny"], 1e-8, 1.0))
@@ -124,7 +124,7 @@ def spoilt(program: WholeBodyQP, how: Scalar) -> WholeBodyQP:
     H[3, 3] = np.where(at["not a number"], np.nan, H[3, 3])
     f, F = program.f * scale, program.F * scale
     low, high, A = 1.0 * program.low, 1.0 * program.high, 1.0 * program.A
-    A[7] = np.where(at["contradiction"], A[6], A[7])  # the second joint's torque is that of the first, and beyond it
+    A[7] = np.where(at["contradiction"], A[6], A[7])  # the second joint's torque must equal the first and exceed it
     low[n + 7] = np.where(at["contradiction"], high[n + 6] + 5.0, low[n + 7])
     high[n + 7] = np.where(at["contradiction"], high[n + 6] + 10.0, high[n + 7])
     low[n + 6] = np.where(at["crossed bounds"], high[n + 6] + 1.0, low[n + 6])
@@ -137,36 +137,36 @@ def _worst(solution: PyTree) -> Scalar:
 
 @dataclass(kw_only=True)
 class Tally:
-    """Differences so far; torques as parts of the limit, forces of the weight."""
+    """Differences so far; torques relative to the limit, forces relative to the weight."""
 
     torque: list[float] = field(default_factory=list)
     force: list[float] = field(default_factory=list)
     residual: list[float] = field(default_factory=list)
     iterations: list[float] = field(default_factory=list)
-    active: int = 0  # programs whose bounds act
-    unsolved: int = 0  # of those that DAQP solves
-    neither: int = 0  # solved by DAQP or inside
+    active: int = 0  # QPs with active bounds
+    unsolved: int = 0  # unsolved, but solved by DAQP
+    neither: int = 0  # solved neither by DAQP nor by nptrace
     only_inside: int = 0
-    beyond: int = 0  # of what was solved: torques past a limit by more than a millionth of it, or not finite
-    spoilt: int = 0  # programs that were spoilt
+    beyond: int = 0  # solved, with a torque past a limit by more than a millionth, or not finite
+    spoilt: int = 0  # spoilt QPs
     spoilt_solved: int = 0
-    believed: int = 0  # of them: said to be solved without having a solution
-    harmed: int = 0  # of them: asked torques past a limit, or not finite
+    believed: int = 0  # spoilt QPs reported as solved that have no solution
+    harmed: int = 0  # spoilt QPs with a torque past a limit, or not finite
 
     def line(self) -> str:
         torque, force, residual = (max(x, default=0.0) for x in (self.torque, self.force, self.residual))
         return (
-            f"{len(self.iterations)} whole-body programs ({self.active} with bounds that act), {len(self.force)} MPCs;"
+            f"{len(self.iterations)} whole-body QPs ({self.active} with active bounds), {len(self.force)} MPCs;"
             f" worst torque difference {torque:.1e} of the limit, force {force:.1e} of the weight; worst residual"
-            f" {residual:.1e}; {np.mean(self.iterations):.2f} steps in the mean, {max(self.iterations):.0f} at most;"
-            f" {self.unsolved} solved by DAQP alone, {self.only_inside} inside alone, {self.neither} by neither;"
+            f" {residual:.1e}; {np.mean(self.iterations):.2f} steps on average, {max(self.iterations):.0f} at most;"
+            f" {self.unsolved} solved by DAQP alone, {self.only_inside} by nptrace alone, {self.neither} by neither;"
             f" {self.beyond} torques past a limit; {self.spoilt} spoilt, {self.spoilt_solved} of them solved,"
             f" {self.believed} without having a solution, {self.harmed} with a torque past a limit or not finite"
         )
 
 
 class Watched(LocomotionByDaqp):
-    """Locomotion by DAQP that hands every program to the solvers inside as well."""
+    """Locomotion with DAQP that also passes every QP to the solvers of nptrace."""
 
     def watch(self, tally: Tally, robot: Robot) -> None:
         self.tally = tally
@@ -178,7 +178,7 @@ class Watched(LocomotionByDaqp):
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: Memory
     ) -> tuple[JointCommand, Memory]:
         requested, after = super().__call__(t, robot, sensed, command, memory)
-        if after.reflex.folded > 0.5:  # nothing is solved any more
+        if after.reflex.folded > 0.5:  # nothing is solved from here on
             return requested, after
         seen, by_daqp = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces), not self._failures & {"whole_body"}
         given, tally = (seen, command, self.refresh_memory(memory), after.forces), self.tally
@@ -211,12 +211,12 @@ class Watched(LocomotionByDaqp):
 
 
 def compared(case: str, programs: int, robot: Robot | None = None) -> Tally:
-    """Differences over so many whole-body programs; where a run has too few, it is pushed from elsewhere and again."""
+    """Return differences over ``programs`` whole-body QPs; a run with too few is repeated with other pushes."""
     robot, tally, own = robot or library.load("mini_cheetah"), Tally(), CASES[case]
     weak = tuple(replace(motor, torque_limit=own.strength * motor.torque_limit) for motor in robot.actuators)
     robot, ground = replace(robot, actuators=weak), Steps.flight(-own.drop, start=0.5) if own.drop else Plane()
     for k in range(_MOST_RUNS):
-        angle = 2.4 * k  # [rad]: never the same direction again
+        angle = 2.4 * k  # [rad]: a new direction each time
         turned = tuple(replace(p, force=tuple(about_z(angle) @ np.asarray(p.force))) for p in own.pushes)
         controller = Watched()
         simulation = Simulation(

@@ -1,6 +1,6 @@
-"""Identities of screws and of robots on their feet, as ``laws`` has them for free robots.
+"""Identities of screws and of robots in contact, as in ``laws`` for free robots.
 
-Each takes a few states only (``samples``): what they solve is ten times the work of forward dynamics.
+Each uses only a few states (``samples``): one costs ten times as much as forward dynamics.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FEW = 8
 _BY = ("sparse", "dense", "structure")
 
 
-SAMPLES: dict[Law, int] = {}  # of laws that take long: how many states they are tried on
+SAMPLES: dict[Law, int] = {}  # states for laws that take long
 
 
 def _few(law: Law) -> Law:
@@ -36,12 +36,12 @@ def _few(law: Law) -> Law:
 
 
 def _standing(robot: Robot, q: ndarray) -> ndarray | None:
-    """The mode with the most feet down that the robot can hold here, or None."""
+    """Return the feasible mode with the most feet down, or None."""
     return next(iter(_held(robot, q)), None)
 
 
 def _held(robot: Robot, q: ndarray) -> list[ndarray]:
-    """Modes that the robot can hold here, most feet first, four at most and single feet among them."""
+    """Return at most four feasible modes, those with most feet first, single feet included."""
     J = kinematics.feet_jacobian(robot, q)[:, 3:]
     found = [mode for mode in sorted(all_modes(robot), key=lambda mode: -mode.sum()) if mode.any() and holds(J, mode)]
     return found[:1] + [mode for mode in found[1:] if mode.sum() == 1][:3]
@@ -49,7 +49,7 @@ def _held(robot: Robot, q: ndarray) -> list[ndarray]:
 
 @_few
 def screw_velocities_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Exponential and logarithm undo each other for turns of every size; adjoints carry screws as poses do frames."""
+    """Exponential and logarithm are inverse for all rotations; adjoints transform screws as poses do frames."""
     found: list[ndarray] = []
     requested: list[ndarray] = []
     along = np.resize(v, 6)
@@ -69,9 +69,9 @@ def screw_velocities_are_consistent(robot: Robot, q: ndarray, v: ndarray, a: nda
 
 @_few
 def constraint_screws_do_no_work(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Constraints are reciprocal to a joint's motion, its motor is not; together they span all wrenches, orthonormally.
+    """Constraints are reciprocal to a joint's motion, its motor is not; together they are an orthonormal basis.
 
-    A spherical joint's forces do no work in any turn about its centre, and take the whole of its velocity.
+    Forces of a spherical joint do no work in any rotation about its centre, and span all of its velocity.
     """
     found: list[ndarray] = []
     requested: list[ndarray] = []
@@ -82,7 +82,7 @@ def constraint_screws_do_no_work(robot: Robot, q: ndarray, v: ndarray, a: ndarra
         found += [screw.reciprocal(wrenches, motion)[:, 0], (wrenches.T @ wrenches).ravel()]
         requested += [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]), np.eye(6).ravel()]
     point = np.resize(a, 3)
-    turns = np.concatenate([np.eye(3), np.cross(point, np.eye(3))], axis=1).T  # about the point, seen from the origin
+    turns = np.concatenate([np.eye(3), np.cross(point, np.eye(3))], axis=1).T  # about the point, at the origin
     shifts = np.concatenate([np.zeros((3, 3)), np.eye(3)])
     forces = screw.spherical_screws(point)
     found += [screw.reciprocal(forces, turns).ravel(), screw.reciprocal(forces, shifts).ravel()]
@@ -92,7 +92,7 @@ def constraint_screws_do_no_work(robot: Robot, q: ndarray, v: ndarray, a: ndarra
 
 @_few
 def screw_poses_match_forward_kinematics(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Product of exponentials against one joint after the other; the screw Jacobian gives every body's twist."""
+    """The product of exponentials equals forward kinematics; the screw Jacobian gives every body's twist."""
     X_W0 = kinematics.base_pose(robot, q)
     poses = [X_W0 @ X_0B for X_0B in product_of_exponentials.screw_poses(robot, q)]
     chain = kinematics.body_poses(robot, q)
@@ -108,7 +108,7 @@ def screw_poses_match_forward_kinematics(robot: Robot, q: ndarray, v: ndarray, a
 
 @_few
 def stance_feet_follow_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """M a + h = τ + Jᵀf and J a + dJ/dt v = -k_d J v - k_p (p - anchor), held feet and feet that roll on a slope."""
+    """M a + h = τ + Jᵀf and J a + dJ/dt v = -k_d J v - k_p (p - anchor), for fixed feet and feet rolling on a slope."""
     mode = _standing(robot, q)
     if mode is None:
         return None
@@ -133,7 +133,7 @@ def stance_feet_follow_their_feedback(robot: Robot, q: ndarray, v: ndarray, a: n
 
 @_few
 def touchdown_stops_the_feet(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """J v⁺ = 0 and M (v⁺ - v) = JᵀΛ; a damped touchdown leaves the feet the share that its damping says."""
+    """J v⁺ = 0 and M (v⁺ - v) = JᵀΛ; a damped touchdown leaves the fraction of velocity that its damping specifies."""
     J, M = constrained.contact_jacobian(robot, q), dynamics.mass_matrix(robot, q)
     found: list[ndarray] = []
     requested: list[ndarray] = []
@@ -150,7 +150,7 @@ def touchdown_stops_the_feet(robot: Robot, q: ndarray, v: ndarray, a: ndarray, t
 
 @_few
 def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """An over-constrained stance by construction: the same motion, half of the force each, by three formalisms."""
+    """An over-constrained stance has the same motion, with half of the force each, by three formalisms."""
     mode = _standing(robot, q)
     if mode is None:
         return None
@@ -188,7 +188,7 @@ def a_foot_counted_twice_shares_its_force(robot: Robot, q: ndarray, v: ndarray, 
 def condition_numbers_of_contact_sets_are_correct(
     robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray
 ) -> Sides:
-    """Singular values are roots of the Delassus matrix's eigenvalues; internal forces are counted by the base rows."""
+    """Singular values are roots of the Delassus matrix's eigenvalues; base rows give the number of internal forces."""
     mode = _standing(robot, q)
     if mode is None:
         return None
@@ -206,7 +206,7 @@ def condition_numbers_of_contact_sets_are_correct(
 
 @_few
 def torques_are_recovered_from_foot_forces(robot: Robot, q: ndarray, v: ndarray, a: ndarray, tau: ndarray) -> Sides:
-    """Forward dynamics, then inverse: by measured forces the same torques; without them the least forces do it too."""
+    """Inverse dynamics undoes forward dynamics: with measured forces, and without them with the least forces."""
     mode = _standing(robot, q)
     if mode is None:
         return None
@@ -232,7 +232,7 @@ def torques_are_recovered_from_foot_forces(robot: Robot, q: ndarray, v: ndarray,
 
 
 def _null(A: ndarray) -> ndarray:
-    """Columns that A takes to nothing."""
+    """Return a basis of the null space of A."""
     _, sizes, rows = np.linalg.svd(A, full_matrices=True)
     rank = int((sizes > 1e-9 * sizes.max(initial=1e-300)).sum())
     return rows[rank:].T

@@ -1,7 +1,7 @@
-"""Sides that know contact modes: the screw system, constrained and reduced dynamics, and Pinocchio in their place.
+"""Sides with contact modes: the screw system, constrained and reduced dynamics, and Pinocchio as reference.
 
-The three derive a robot on some of its feet in different ways, Yan 2021 and both halves of the slides; in flight they
-answer as every other formalism does.
+The three derive stance dynamics in different ways (Yan 2021, and both halves of the slides); in flight they agree with
+every other formalism.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.formalisms import constrained, reduced, screw_system
@@ -18,6 +17,7 @@ from footfall.kinematics.iterative import product_of_exponentials
 from footfall.robot.model.description import Robot
 from footfall_lab.verify.pinocchio import Pinocchio
 from nptrace._types import Foreign, PyTree
+from nptrace.array_types import Float
 
 Side = dict[str, Callable[..., PyTree]]
 
@@ -32,7 +32,7 @@ STANCE_QUANTITIES: dict[str, tuple[str, ...]] = {
 
 
 def screw(robot: Robot) -> Side:
-    """All links and constraint screws in one system (Yan et al. 2021), solved as it is printed."""
+    """All links and constraint screws in one system (Yan et al. 2021), solved as printed."""
     solved = _remembered(partial(screw_system.screw_forward_dynamics, robot, solver="dense"))
     return {
         "forward_dynamics": lambda q, v, tau: screw_system.screw_forward_dynamics(robot, q, v, tau, solver="dense").a,
@@ -46,7 +46,7 @@ def screw(robot: Robot) -> Side:
 
 
 def _screw_inverse(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> Float[ndarray, "nv"]:
-    """Base wrench and torques, the base's acceleration given as an IMU would."""
+    """Return base wrench and torques, with the base acceleration as from an IMU."""
     base = robot.nv - robot.nj
     given = a[:6] if base else None
     found = screw_system.screw_inverse_dynamics(robot, q, v, a[base:], base_acceleration=given, solver="dense")
@@ -79,7 +79,7 @@ def minimal(robot: Robot) -> Side:
 
 
 def _remembered(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """One evaluation a state, whatever the number of quantities read from it."""
+    """Cache the last evaluation, so that several quantities at a state cost one evaluation."""
     known: dict[bytes, PyTree] = {}
 
     def call(*arrays: ndarray) -> PyTree:
@@ -94,8 +94,8 @@ def _remembered(function: Callable[..., PyTree]) -> Callable[..., PyTree]:
 class PinocchioStance:
     """Pinocchio's constrained dynamics: three-dimensional rigid contacts at the centres of the standing feet.
 
-    Robots with exact rotors have joints of their own for these in Pinocchio's model, which its contact solver cannot
-    gear to the robot's: there its mass matrix, bias and Jacobians are put into the KKT system as they are.
+    For exact rotors, Pinocchio's model has separate joints, which its contact solver cannot gear to the robot's: then
+    its mass matrix, bias and Jacobians are put into the KKT system directly.
     """
 
     def __init__(self, referee: Pinocchio) -> None:
@@ -114,7 +114,7 @@ class PinocchioStance:
         }
 
     def joint_reactions(self, q: ndarray, v: ndarray, tau: ndarray, mode: ndarray) -> Float[ndarray, "nb 6"]:
-        """Wrenches across the joints by their inverse dynamics, with their accelerations and their contact forces."""
+        """Return the wrenches across the joints by Pinocchio's inverse dynamics, accelerations and contact forces."""
         ref, pin = self.referee, self.pin
         a, feet = self.solved(q, v, tau, mode)
         forces = pin.StdVec_Force()
@@ -129,20 +129,20 @@ class PinocchioStance:
         found = [ref.data.f[carriers[body.name]] for body in self.robot.tree.bodies]
         out = np.array([np.concatenate([f.angular, f.linear]) for f in found])
         if self.robot.floating:
-            out[0] = 0.0  # there is no joint: what they show is the force of their free-flyer's generalised forces
+            out[0] = 0.0  # there is no joint: Pinocchio reports the generalised force of its free-flyer
         else:
             out[0] = self._weld(q, v, a, feet, out)
         return out
 
     def _weld(self, q: ndarray, v: ndarray, a: ndarray, feet: ndarray, reactions: ndarray) -> Float[ndarray, "6"]:
-        """Return the weld of a fixed base: whatever its joints, its feet and its own weight do not hold."""
+        """Return the wrench at the weld of a fixed base: the rest of the load on its joints, feet and weight."""
         ref, robot = self.referee, self.robot
         base, total = ref.model.inertias[0], np.zeros(6)
         weight = base.mass * np.array(ref.model.gravity.linear)
         total[:3] -= np.cross(base.lever, weight)
         total[3:] -= weight
         for joint in range(1, ref.model.njoints):
-            if ref.model.parents[joint] == 0:  # of the robot, or a rotor's own: the base carries both
+            if ref.model.parents[joint] == 0:  # of the robot or of a rotor: the base carries both
                 wrench = ref.data.liMi[joint].act(ref.data.f[joint])
                 total += np.concatenate([wrench.angular, wrench.linear])
         for i, p, force in zip(robot.tree.feet, robot.tree.foot_positions, feet):
@@ -194,7 +194,7 @@ class PinocchioStance:
         return self.models[key]
 
     def _kkt(self, q: ndarray, force: ndarray, wanted: ndarray, mode: ndarray) -> tuple[ndarray, ndarray]:
-        """(x, f) of M x - Jᵀ f = force, J x = wanted."""
+        """Return (x, f) of M x - Jᵀ f = force, J x = wanted."""
         M, J = self.referee.mass_matrix(q), self._jacobian(q, mode)
         n, m = len(M), len(J)
         x = np.linalg.solve(np.block([[M, -J.T], [J, np.zeros((m, m))]]), np.concatenate([force, wanted]))

@@ -1,4 +1,4 @@
-"""``verify``: every formalism against every other and against Pinocchio and MuJoCo, on random states of one robot."""
+"""``verify``: compare all formalisms with each other, Pinocchio and MuJoCo on random states of one robot."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from footfall_lab.verify.stance_laws import SAMPLES, STANCE_LAWS
 
 TOLERANCE = 1e-10
 BACKENDS = ("auto", "numpy", "batch")
-_PLAIN = 200  # samples that plain NumPy always takes: all laws, and with ``auto`` the first of every quantity
-_HEAVY = 64  # samples of sides that are never traced: every contact mode of a quadruped four times
-_TRACED = 1e-9  # machine code rounds once in a multiply-add; forward dynamics of light links magnifies that
-_FORCES = (  # may vanish altogether, as gravity does about a vertical axis and contact forces do in flight
+_PLAIN = 200  # samples always evaluated by plain NumPy: all laws, and with ``auto`` the first of every quantity
+_HEAVY = 64  # samples for sides that are never traced: every contact mode of a quadruped four times
+_TRACED = 1e-9  # machine code fuses multiply-adds; forward dynamics of light links amplifies the difference
+_FORCES = (  # may vanish, as gravity about a vertical axis and contact forces in flight
     "bias",
     "velocity_terms",
     "gravity",
@@ -58,14 +58,14 @@ def verify(
     |y| over the entries of a quantity; forward dynamics is checked by the residual that one side's accelerations leave
     in the other side's equations.
 
-    ``backend``: ``numpy`` runs footfall's own algorithms as they stand, ``batch`` traces and compiles them first;
-    ``auto`` takes NumPy for the first 200 states and machine code for the others, and compares the two where both ran.
+    ``backend``: ``numpy`` runs footfall's algorithms in plain NumPy, ``batch`` traces and compiles them first; ``auto``
+    uses NumPy for the first 200 states and machine code for the others, and compares the two where both ran.
     """
     if robot.nv == 0:
         raise InputError(f"robot '{robot.name}' cannot move: it has a fixed base and no joints, nothing to verify")
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
-    read, robot = robot, by_middles(robot)  # all sides hold points, in the middle of a sole
+    read, robot = robot, by_middles(robot)  # all sides fix points, in the middle of a sole
     plain = {"auto": min(samples, _PLAIN), "numpy": samples, "batch": 0}[backend]
     states = with_closed(robot, with_modes(robot, random_states(robot, samples, seed)))
     chosen, skipped = _sides(robot, sides)
@@ -89,7 +89,7 @@ def verify(
 
 
 def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
-    """max |x - y| / max |y| of every sample; ``floor`` is the least scale to divide by."""
+    """Return max |x - y| / max |y| of every sample; ``floor`` is the least denominator."""
     x, y = x.reshape(len(x), -1), y.reshape(len(y), -1)
     scale = np.maximum(np.abs(y).max(axis=1), max(floor, np.finfo(float).tiny))
     with np.errstate(invalid="ignore", over="ignore"):
@@ -98,7 +98,7 @@ def relative_errors(x: ndarray, y: ndarray, floor: float = 0.0) -> ndarray:
 
 
 def _identities(chosen: Iterable[str]) -> tuple[Law, ...]:
-    """The laws of the sides that take part: those of formalisms that do not are left out."""
+    """Return the laws, except those of formalisms that do not take part."""
     names = set(chosen)
     laws = [law for law in LAWS if "christoffel" not in law.__name__ or "lagrange" in names]
     return (*laws, *(STANCE_LAWS if names & {"screw", "constrained", "reduced"} else ()))
@@ -122,13 +122,13 @@ def _sides(robot: Robot, names: Iterable[str] | None) -> tuple[dict[str, Side], 
     return chosen, skipped
 
 
-Values = dict[tuple[str, str], ndarray | str]  # by side and quantity; words where the evaluation raised
+Values = dict[tuple[str, str], ndarray | str]  # by side and quantity; a message where the evaluation raised
 
 
 def _evaluate_all(
     chosen: dict[str, Side], states: States, plain: int, tick: Callable[[str], None]
 ) -> tuple[Values, Values]:
-    """Every quantity on every side; and what machine code makes of ours at the ``plain`` states, where both ran."""
+    """Evaluate every quantity on every side; also by machine code at the ``plain`` states, where both ran."""
     values: Values = {}
     traced: Values = {}
     for name, side in chosen.items():
@@ -146,7 +146,7 @@ def _evaluate_all(
                     if here:
                         traced[name, quantity] = compiled[:here]
                 values[name, quantity] = np.concatenate(parts)
-            except Exception as error:  # a broken algorithm is a finding, not the end of the report
+            except Exception as error:  # a broken algorithm is reported, but does not end the report
                 values[name, quantity] = f"raised {type(error).__name__}: {error}"
     return values, traced
 
@@ -164,7 +164,7 @@ def _batched(function: Callable[..., ndarray], arrays: list[ndarray]) -> ndarray
 
 # -- checks ----------------------------------------------------------------------------------------------------------
 def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: States) -> Iterable[Check]:
-    """One check for every quantity that two sides know, at least one of them ours."""
+    """Return a check for every quantity that two sides support, at least one of them ours."""
     for quantity in QUANTITIES:
         knowing = [name for name in chosen if (name, quantity) in values]
         for i, left in enumerate(knowing):
@@ -175,7 +175,7 @@ def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: Sta
                 if isinstance(x, ndarray) and x.size == 0:
                     continue  # a robot without feet
                 both = states
-                if isinstance(x, ndarray) and isinstance(y, ndarray):  # one that is not traced knows fewer states
+                if isinstance(x, ndarray) and isinstance(y, ndarray):  # a side that is not traced has fewer states
                     both = states.first(min(len(x), len(y)))
                     x, y = x[: len(both)], y[: len(both)]
                 yield _side_check(robot, chosen, both, quantity, left, right, x, y)
@@ -236,7 +236,7 @@ def _side_check(
 
 
 def _traced_checks(robot: Robot, values: Values, traced: Values) -> Iterable[Check]:
-    """Machine code against the plain NumPy it was traced from: one check a side, over all its quantities."""
+    """Compare machine code with the NumPy it was traced from: one check per side, over all quantities."""
     for name in dict.fromkeys(side for side, _ in traced):
         errors: dict[str, ndarray] = {}
         for (side, quantity), compiled in traced.items():
@@ -261,9 +261,9 @@ def _traced_checks(robot: Robot, values: Values, traced: Values) -> Iterable[Che
 def _residual(
     chosen: dict[str, Side], states: States, left: str, right: str, left_a: ndarray, right_a: ndarray
 ) -> tuple[ndarray, ndarray]:
-    """Forces that the accelerations of one side need by the equations of the other, beside τ.
+    """Return the forces that one side's accelerations need by the other side's equations, for comparison with τ.
 
-    Two sides without equations of their own, both only solve for accelerations, are checked by a third one's.
+    Two sides that only solve for accelerations, without equations, are checked by those of a third.
     """
     if "inverse_dynamics" in chosen[right]:
         return _looped(chosen[right]["inverse_dynamics"], [states.q, states.v, left_a]), states.tau
@@ -277,7 +277,7 @@ def _residual(
 
 
 def _floor(robot: Robot, quantity: str) -> float:
-    """Least scale of a quantity that can vanish: forces beside 1e-4 of the weight, places and motions beside 1e-4."""
+    """Return the least scale of a quantity that can vanish: 1e-4 of the weight for forces, 1e-4 for others."""
     if quantity in _FORCES:
         return 1e-4 * STANDARD * robot.mass
     if quantity in ("mass_matrix", "momentum_matrix"):
@@ -295,7 +295,7 @@ def _law_check(robot: Robot, law: Law, states: States) -> Check | None:
             if sides is not None:
                 x, y = (np.asarray(side)[None] for side in sides)
                 errors.append(float(relative_errors(x, y, floor=1e-4 * robot.mass)[0]))  # both sides may vanish
-    except Exception as error:  # a broken algorithm is a finding, not the end of the report
+    except Exception as error:  # a broken algorithm is reported, but does not end the report
         note = f"raised {type(error).__name__}: {error}"
         return check(max_rel_error=NOT_FINITE, median_rel_error=NOT_FINITE, samples=len(states), note=note)
     if not errors:

@@ -1,7 +1,7 @@
-"""Activity analysis: the values that a derivative needs, which are fewer than those that the values need.
+"""Activity analysis: find the values through which a derivative passes, which are fewer than all live values.
 
-A condition is read but has no derivative, ``nptrace.stop_gradient`` ends it, and ``nptrace.custom_fixed_point`` takes
-it from elsewhere: a solver's loop behind it carries no tangents at all.
+A condition has no derivative, ``nptrace.stop_gradient`` cuts it off, and ``nptrace.custom_fixed_point`` takes it from
+the Newton step: the loop of a solver then carries no tangents at all.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _FLAT = frozenset({"stop_gradient", "lt", "le", "and", "or", "not", "floor", "lo
 
 
 class ActiveValues:
-    """The values that reach an output by a derivative: ``nodes``, ``carried`` (region, k), ``kept`` (memory, slot)."""
+    """Values on which an output depends differentiably: ``nodes``, ``carried`` (region, k), ``kept`` (memory, slot)."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node]) -> None:
         self.graph = graph
@@ -44,7 +44,7 @@ class ActiveValues:
                 stack += graph.operands(i)
 
     def moves(self, loop: Node, inputs: frozenset[int]) -> bool:
-        """Whether a loop may depend on some inputs; one inside another loop may by what that carries."""
+        """Return whether a loop may depend on these inputs, directly or through the carry of an outer loop."""
         region, graph = self.graph.nodes[loop][1], self.graph
         needs = [graph.nodes[i] for i in graph.live([loop])]
         return any((n[0] == "input" and n[1] in inputs) or (n[0] == "param" and n[1] != region) for n in needs)

@@ -1,10 +1,9 @@
-"""A whole Jacobian as one straight program: every value carries the tangents it has, and no others.
+"""A whole Jacobian as one straight program: every value carries its nonzero tangents only.
 
 ``derivative.jvp`` pushes one direction, so that directions can be SIMD lanes; each lane then does the work of the
-densest direction. Here every direction is written out, and a tangent that is zero by structure is never made: a joint
-moves its own branch of a tree and what the root has of it. What is left is a fraction of the dense work where a program
-is sparse, as that of a tree is, and it is a program like any other: four branches that are alike share vector
-instructions (``slp``).
+densest direction. Here every direction is written out, and structurally zero tangents are never created: a joint of a
+tree affects its own branch and the root. For a sparse program, such as that of a tree, this is a fraction of the dense
+work, and the result is a program like any other: four isomorphic branches share vector instructions (``slp``).
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from nptrace.autodiff.derivative import Forward, rebuild
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.scope import Scopes
 
-Tangents = dict[int, Node]  # by direction; those that are not here are zero
+Tangents = dict[int, Node]  # by direction; missing ones are zero
 
 
 class Carried(Exception):
-    """A loop carries tangents from iteration to iteration, or goes over rows: they are not written out."""
+    """Raised where a loop carries tangents between iterations or runs over rows, which cannot be written out."""
 
 
 def columns(
     graph: Graph, outputs: Sequence[Node], inputs: Sequence[int], at: Mapping[int, float] | None = None
 ) -> tuple[Graph, list[Node], list[Tangents]] | None:
-    """(new graph, outputs, of every output its tangents by the number of the input in ``inputs``).
+    """Return (new graph, outputs, tangents of every output, by the index of the input in ``inputs``).
 
-    at: inputs that are known numbers where the derivative is taken. None where a loop carries tangents.
+    at: inputs with a known value at the point of differentiation. Returns None where a loop carries tangents.
     """
     walk = _Columns(graph, outputs, {i: k for k, i in enumerate(inputs)}, at or {})
     try:
@@ -39,14 +38,14 @@ def columns(
 
 
 class _Columns(Forward):
-    """Every old node gets a new value node, and a tangent node for each direction that moves it."""
+    """Give every old node a new value node, and a tangent node for each direction on which it depends."""
 
     def __init__(
         self, graph: Graph, roots: Sequence[Node], directions: Mapping[int, int], at: Mapping[int, float]
     ) -> None:
         super().__init__(graph, roots, directions)
         self.at, self.count = at, len(directions)
-        self.behind: list[Tangents] = []  # tangents of narrow values, which are directions of their own from there on
+        self.behind: list[Tangents] = []  # tangents before each bottleneck, whose output counts as a new direction
         self.tangent: dict[Node, Tangents] = {}
 
     def visit(self, i: Node) -> None:
@@ -74,7 +73,7 @@ class _Columns(Forward):
         if n[0] == "gradient_bottleneck":
             return self.narrowed(self.tangent.get(n[1], {}))
         if n[0] == "lookup_input" and any(k in self.given for k in range(n[1], n[1] + _entries(n[2]))):
-            raise Carried  # a run-time table's tangents are a table
+            raise Carried  # the tangents of a run-time table are a table
         operands = self.old.operands(i)
         moving = [self.tangent.get(x, {}) for x in operands]
         a, y = [self.primal[x] for x in operands], self.primal[i]
@@ -86,14 +85,14 @@ class _Columns(Forward):
         return found
 
     def narrowed(self, found: Tangents) -> Tangents:
-        """Return one direction instead of many."""
+        """Replace many directions by one new direction, for a gradient bottleneck."""
         if len(found) <= 1:
             return found
         self.behind.append(found)
         return {self.count + len(self.behind) - 1: self.new.const(1)}
 
     def multiplied(self, found: Tangents) -> Tangents:
-        """Tangents by the chosen directions: those by narrow values times theirs, the last ones first."""
+        """Return the tangents by the inputs: apply the chain rule at every bottleneck, the last one first."""
         found, g = dict(found), self.new
         while found and (last := max(found)) >= self.count:
             weight = found.pop(last)
@@ -102,7 +101,7 @@ class _Columns(Forward):
         return {k: found[k] for k in sorted(found) if found[k] != self.zero}
 
     def visit_repeat(self, i: Node) -> None:
-        """A loop whose carried values have no derivative that counts, as in ``nptrace.custom_fixed_point``."""
+        """Rebuild a loop whose carry needs no tangents, as in ``nptrace.custom_fixed_point``."""
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
         new, params = g.open_region(region.count, len(initial))

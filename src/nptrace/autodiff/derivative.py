@@ -1,13 +1,13 @@
-"""Exact derivatives of a graph, as more graph: forward (Jacobian-vector) and reverse (vector-Jacobian) products.
+"""Exact derivatives of a graph, as a graph: forward (Jacobian-vector) and reverse (vector-Jacobian) products.
 
 Both walk the nodes once and rebuild them, so that a loop can be replaced by one that also carries tangents (forward) or
-that saves its carried values for a second loop to read backwards (reverse). Everything else is rebuilt into itself.
+that saves its carried values for a second loop to read backwards (reverse). Everything else is copied.
 
-Where a function has a kink, the derivative is that of the branch it takes: +1 of |x| at 0, that of a of max(a, b) at a
-tie. floor, lookup by its position, random numbers and comparisons are flat. sqrt has no derivative at 0 (inf, and NaN
-times a zero tangent): keep its argument off zero, as ``nptrace.norm(x, epsilon)`` does. 0**y has derivative 0 for
-y > 1. A branch that is not taken adds nothing, also where its derivative is infinite: np.where(x > 0, np.sqrt(x), 0)
-has derivative 0 at 0, as has np.arcsin(np.clip(x, -1, 1)) where it clips.
+Where a function has a kink, the derivative is that of the branch taken: +1 for |x| at 0, that of a for max(a, b) at a
+tie. floor, lookup with respect to its position, random numbers and comparisons have derivative zero. sqrt has no
+derivative at 0 (inf, and NaN times a zero tangent): keep its argument away from zero, as ``nptrace.norm(x, epsilon)``
+does. 0**y has derivative 0 for y > 1. A branch that is not taken adds nothing, also where its derivative is infinite:
+np.where(x > 0, np.sqrt(x), 0) has derivative 0 at 0, as has np.arcsin(np.clip(x, -1, 1)) where it clips.
 """
 
 from collections import defaultdict
@@ -22,18 +22,18 @@ from nptrace.ir.graph import Graph, Node, Region
 from nptrace.ir.powers import is_never_negative
 from nptrace.ir.scope import Scopes
 
-NewNodes: TypeAlias = dict  # the new node of every old one; of a loop those of all that it carries
+NewNodes: TypeAlias = dict  # the new node of every old node; for a loop, those of its whole carry
 Adjoints: TypeAlias = (
-    dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); of columns their positions
+    dict  # by old node, by ("item", loop, k) and ("cell", memory, slot, row); for columns, their positions
 )
-LARGEST_PULLED_TABLE = 64  # entries of a run-time table that a reverse derivative spreads over, one select each
+LARGEST_PULLED_TABLE = 64  # most entries of a run-time table in reverse mode, where each entry costs a select
 
 
 def jvp(graph: Graph, outputs: Sequence[Node], tangents: Mapping[int, int]) -> tuple[Graph, list[Node], list[Node]]:
-    """(new graph, outputs, their tangents) for ``tangents``: {input position: position of its tangent as an input}.
+    """Return (new graph, outputs, their tangents); ``tangents`` maps input positions to the inputs for their tangents.
 
-    A new graph, so that a value and its tangent are born side by side: appended to the old one, every tangent would
-    come after every value, and all values would have to be kept.
+    The graph is new, so that a value and its tangent are computed side by side: appended to the old graph, every
+    tangent would come after every value, and all values would have to be kept.
     """
     walk = Forward(graph, outputs, tangents)
     walk.visit_all(Scopes.OUTSIDE)
@@ -43,9 +43,9 @@ def jvp(graph: Graph, outputs: Sequence[Node], tangents: Mapping[int, int]) -> t
 def vjp(
     graph: Graph, outputs: Sequence[Node], adjoints: Iterable[int], inputs: Iterable[int]
 ) -> tuple[Graph, list[Node], list[Node]]:
-    """(new graph, outputs, adjoints of ``inputs``); ``adjoints``: an input position for every output."""
+    """Return (new graph, outputs, adjoints of ``inputs``); ``adjoints``: an input position for every output."""
     inputs = list(inputs)
-    from nptrace.autodiff.reverse import Reverse  # which reads the rules below
+    from nptrace.autodiff.reverse import Reverse  # it imports this module
 
     walk = Reverse(graph, outputs, inputs)
     new = walk.new
@@ -59,7 +59,7 @@ def vjp(
 
 
 def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node:
-    """Node i of ``old`` in ``graph``, its operands replaced by ``new``: a mapping."""
+    """Copy node i of ``old`` into ``graph``, with operands mapped by ``new``."""
     n = old.nodes[i]
     op, a = n[0], [new[x] for x in old.operands(i)]
     simple: dict[str, Callable[..., Node]] = {
@@ -81,7 +81,7 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         return graph.const(n[1]) if old.value(i) is not None else graph.no_fold(*n[1:])
     if op == "input":
         return graph.input(n[1])
-    if op == "pow":  # of a base that is not negative: nothing is left to decide
+    if op == "pow":  # the base is not negative: its sign needs no check
         return graph.power(*a) if any(graph.value(x) is not None for x in a) else graph.node("pow", *a)
     if op in simple:
         return simple[op](*a)
@@ -99,15 +99,15 @@ def rebuild(old: Graph, graph: Graph, i: Node, new: Mapping[Node, Node]) -> Node
         "stop_gradient",
         "custom_fixed_point",
         "gradient_bottleneck",
-    ):  # of which the walks below take the derivative
+    ):  # the walks below differentiate these
         return a[0]
     return graph.unary(op, *a)
 
 
 def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[bool]) -> list[tuple[int, Node]]:
-    """[(operand position, partial derivative)] of an operation on ``a`` with value ``y``; choices are not here.
+    """Return [(operand position, partial derivative)] of an operation on ``a`` with value ``y``, except for choices.
 
-    Only for the operands that are ``moving``: at a constant the others may have no derivative (log 0).
+    Only for operands that are ``moving``: at a constant, the others may have no derivative (log 0).
     """
     return [(k, _partial(g, op, a, y, k)) for k in range(len(a)) if moving[k] and op in _SMOOTH]
 
@@ -115,7 +115,7 @@ def partials(g: Graph, op: str, a: Sequence[Node], y: Node, moving: Sequence[boo
 _SMOOTH = frozenset({"add", "sub", "mul", "neg", "inv", "div", "sqrt", "sin", "cos", "exp", "log", "pow", "atan2"})
 
 
-SINGULAR_OPS = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # what may give an infinite derivative
+SINGULAR_OPS = frozenset({"inv", "div", "sqrt", "log", "pow", "atan2", "exp"})  # may have infinite derivatives
 
 
 def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
@@ -141,16 +141,16 @@ def _partial(g: Graph, op: str, a: Sequence[Node], y: Node, k: int) -> Node:
     if op == "atan2":
         shared = g.inv(g.add(g.mul(a[0], a[0]), g.mul(a[1], a[1])))
         return g.neg(g.mul(a[0], shared)) if k else g.mul(a[1], shared)
-    if k == 0:  # pow by its base, which is not negative
+    if k == 0:  # pow by its base, which is nonnegative
         less_one = g.sub(a[1], one)
         known = g.value(less_one) is not None
         return g.mul(a[1], g.power(a[0], less_one) if known else g.node("pow", a[0], less_one))
-    # by its exponent: y log(base), and at base 0 the logarithm's infinity must not meet y = 0
+    # by its exponent: y log(base), and at base 0 the infinite logarithm must not be multiplied by y = 0
     return g.mul(y, g.unary("log", g.select(g.less(zero, a[0]), a[0], one)))
 
 
 def choice(graph: Graph, op: str, a: Sequence[Node]) -> tuple[Node, int, int] | None:
-    """(condition, position if true, position if false) of an operation that picks one operand, or None."""
+    """Return (condition, position if true, position if false) of an operation that picks one operand, or None."""
     if op == "select":
         return a[0], 1, 2
     if op == "min":
@@ -161,7 +161,7 @@ def choice(graph: Graph, op: str, a: Sequence[Node]) -> tuple[Node, int, int] | 
 
 
 class Forward:
-    """Dual numbers: every old node gets a new value node and a tangent node."""
+    """Forward mode by dual numbers: every old node gets a new value node and a tangent node."""
 
     def __init__(self, graph: Graph, roots: Sequence[Node], tangents: Mapping[int, int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
@@ -169,7 +169,7 @@ class Forward:
         self.given, self.zero = tangents, self.new.const(0)
         self.primal: NewNodes = {}
         self.tangent: NewNodes = {}
-        self.regions: dict[int, int] = {}  # new ones, by old ones
+        self.regions: dict[int, int] = {}  # new region by old region
         self.memory: dict[Node, tuple[Node, dict[int, tuple[Node, int]]]] = {}  # values, {slot: where its tangents are}
 
     def visit_all(self, scope: int) -> None:
@@ -202,7 +202,7 @@ class Forward:
                 self.tangent[i] = self.push(n[0], a, t, y)
 
     def tangent_of_table(self, n: tuple) -> Node:
-        """Look up in the table of tangents."""
+        """Return the lookup in the table of tangents."""
         first, shape = n[1], n[2]
         count = int(np.prod(shape))
         tangents = [self.given.get(first + k) for k in range(count)]
@@ -230,25 +230,25 @@ class Forward:
             term = g.mul(partial, t[position])
             if op in ("sqrt", "pow") and self.may_rest(t[position]) and not self.is_positive(a[0]):
                 rests = g.logical("and", g.less_equal(t[position], self.zero), g.less_equal(self.zero, t[position]))
-                term = g.select(rests, self.zero, term)  # what a choice holds still has no derivative, be it infinite
+                term = g.select(rests, self.zero, term)  # zero tangent: zero, even if the partial is infinite
             total = g.add(total, term)
         return total
 
     def may_rest(self, tangent: Node, depth: int = 4) -> bool:
-        """Whether a choice may have made a tangent zero; looks only so deep."""
+        """Return whether a choice may have made a tangent zero; searches ``depth`` levels."""
         n = self.new.nodes[tangent]
         if n[0] == "select":
             return self.zero in n[2:] or any(self.may_rest(x, depth - 1) for x in n[2:] if depth)
         return n[0] in ("add", "sub", "mul", "neg") and depth > 0 and any(self.may_rest(x, depth - 1) for x in n[1:])
 
     def is_positive(self, a: Node) -> bool:
-        """Whether a value is evidently above zero: something that is not negative, and a constant."""
+        """Return whether a value is evidently positive: the sum of a nonnegative value and a positive constant."""
         n = self.new.nodes[a]
         known = [self.new.value(x) for x in n[1:]] if n[0] == "add" else []
         return any(c is not None and c > 0 for c in known) and is_never_negative(self.new, a)
 
     def visit_repeat(self, i: Node) -> None:
-        """One loop that carries values and the tangents that count and are not zero; those are found by trying."""
+        """Build one loop that carries values and their nonzero tangents, which are found by iteration."""
         g, old = self.new, self.old.nodes[i][1]
         region, initial = self.old.regions[old], self.old.nodes[i][2:]
         m = len(initial)
@@ -276,7 +276,7 @@ class Forward:
         self.tangent[i] = [g.item(loop, at[k]) if k in at else self.zero for k in range(m)]
 
     def visit_rows(self, i: Node) -> None:
-        """Return the rows, and rows of the tangents that are not zero."""
+        """Build the rows, and rows of their nonzero tangents."""
         g, count, values = self.new, self.old.nodes[i][1], self.old.nodes[i][2:]
         width = len(values) // count
         tangents = [self.tangent[x] for x in values]

@@ -1,9 +1,9 @@
 """Exact derivatives of a plain-NumPy function, compiled.
 
-A Jacobian is written out, every value with the tangents it has (``graph.columns``), where that is less work; where a
-loop carries tangents, or where nothing is sparse, it is one Jacobian-vector product, its directions laid across SIMD
-lanes: the values are shared by all lanes and every block of lanes pushes as many directions. A gradient is one reverse
-sweep, whatever the number of inputs.
+A Jacobian is written out, every value with its nonzero tangents (``columns``), where that is less work. Where a loop
+carries tangents, or nothing is sparse, it is one Jacobian-vector product with its directions across SIMD lanes: all
+lanes share the values, and each lane of a block computes one direction. A gradient is one reverse sweep, whatever the
+number of inputs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Given, PyTree
+from nptrace._types import PyTree
 from nptrace.autodiff import derivative
 from nptrace.autodiff.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 from nptrace.codegen import interpret
@@ -34,13 +34,13 @@ from nptrace.runtime.callables import Function, batch_axes
 from nptrace.runtime.gc_paused import gc_paused
 from nptrace.runtime.memory import Blocks, Code
 
-_SMALL = 2000  # operations: a Jacobian of no more is written out in any case
+_SMALL = 2000  # operations: a Jacobian of at most this size is always written out
 
 
 def jacobian(
     function: Callable,
-    *examples: PyTree,
-    wrt: Given = 0,
+    *examples: object,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -108,7 +108,7 @@ def _on_lanes(
     host: machine.Host | None,
     fold: Callable[[np.ndarray], PyTree],
 ) -> Jacobian:
-    """A Jacobian with its directions on lanes."""
+    """Compile a Jacobian with its directions on lanes."""
     inputs = traced.input_size
     graph, _, derivatives = derivative.jvp(traced.graph, traced.outputs, {i: inputs + k for k, i in enumerate(chosen)})
     labels = sig.labels() + [f"d {sig.labels()[i]}" for i in chosen]
@@ -136,7 +136,7 @@ def _written(
     host: machine.Host,
     key: str | None,
 ) -> tuple[Code, Program | Callable[[], Program], Statistics] | None:
-    """(code, program, statistics) of a Jacobian that is written out; None where directions on lanes are less work."""
+    """Return (code, program, statistics) of a written-out Jacobian; None where directions on lanes are less work."""
     key = key and f"{key} by {chosen}{' at zero' if at_zero else ''}"
 
     def build() -> Program | None:
@@ -147,7 +147,7 @@ def _written(
     program = build()
     if program is None or program.size > LARGEST:
         return None
-    # what the same takes with directions on lanes, about: a value and its tangent, for every block of directions
+    # estimated cost with directions on lanes: a value and its tangent for every block of directions
     dense = 2 * ssa.build(traced.graph, traced.outputs, traced.input_size).size
     blocks = -(-len(chosen) // lane_width.choose(host, number, store, dense))
     if program.size > max(_SMALL, 2 * blocks * dense):
@@ -157,8 +157,8 @@ def _written(
 
 def gradient(
     function: Callable,
-    *examples: PyTree,
-    wrt: Given = 0,
+    *examples: object,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -219,7 +219,7 @@ def gradient(
 
 @dataclass
 class _Argument:
-    """An argument that is differentiated by: how to fold one array for each of its own."""
+    """A differentiated argument: how to fold derivatives by its arrays into its pytree."""
 
     fold: Callable[[list], PyTree]
     shapes: list[tuple[int, ...]]
@@ -228,14 +228,14 @@ class _Argument:
 
 @dataclass
 class _Folding:
-    """How a matrix of all outputs by all directions becomes the pytree that is returned."""
+    """The conversion of a matrix (all outputs by all directions) to the pytree that is returned."""
 
     sig: Signature
     by: list[_Argument]
     single: bool
 
     def folded(self, matrix: np.ndarray) -> PyTree:
-        """One pytree like the results for each differentiated argument."""
+        """Return one pytree like the results for each differentiated argument."""
         pytrees, column = [], 0
         for argument in self.by:
             width = sum(map(tree.size, argument.shapes))
@@ -277,11 +277,11 @@ class Jacobian(Function):
         self.statistics = program.statistics()
         self._local = threading.local()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
-        """All outputs by all directions, both flat."""
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray:
+        """Return all outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks, flat = self._buffers()
         at = 0
@@ -299,10 +299,10 @@ class Jacobian(Function):
         blocks.evaluate()
         return blocks.out.transpose(1, 0, 2).reshape(blocks.out.shape[1], -1)[:, :m].copy()
 
-    def matrices(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
-        """``matrix`` for a batch of n, (n, outputs, directions): arrays have a leading batch axis, or are one for all.
+    def matrices(self, *arguments: object, **keywords: object) -> np.ndarray:
+        """``matrix`` for a batch of n, (n, outputs, directions): arrays have a leading batch axis or are shared by all.
 
-        Every element is evaluated by itself, so that its numbers do not depend on the others'.
+        Every element is evaluated separately, so that its numbers do not depend on those of the others.
         """
         leaves = [self.signature.real(k, leaf) for k, leaf in enumerate(self._leaves(arguments, keywords))]
         elements, moving = batch_axes(self.signature, leaves)

@@ -1,11 +1,11 @@
-"""Derivatives *inside* a traced function: for algorithms that are defined by differentiation, as Euler-Lagrange is.
+"""Derivatives *inside* a traced function: for algorithms that are defined by differentiation, such as Euler-Lagrange.
 
-The subgraph that a function makes is cut out, differentiated, and written into the running trace:
+The subgraph of a function is cut out, differentiated, and written into the running trace:
 
-    value, derivative = push(energy, (x, rate), (rate, None))  # derivative = ∂energy/∂x rate, the second argument fixed
+    value, derivative = push(energy, (x, rate), (rate, None))  # derivative = ∂energy/∂x rate, second argument fixed
 
-These work while a trace runs, and only then; ``compile`` or ``interpreted`` what calls them to have numbers. Common
-subexpressions of value and derivative merge, since the running graph merges whatever it has built before.
+These functions work only while a trace runs; for numbers, use ``compile`` or ``interpreted`` on the function that calls
+them. Common subexpressions of value and derivative are shared, since the graph is hash-consed.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _LOOPS = ("repeat", "item", "param", "counter", "saved", "stored", "rows", "look
 
 
 def push(
-    function: Callable[..., PyTree], arguments: Sequence[PyTree], directions: Sequence[PyTree]
+    function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], directions: Sequence[object]
 ) -> tuple[PyTree, PyTree]:
-    """(f(*arguments), its derivative along the directions), by one sweep; a direction None holds its argument."""
+    """Return (f(*arguments), its derivative along the directions), by one sweep; direction None fixes its argument."""
     subgraph = _Subgraph(function, arguments)
     moving = [k for k, d in enumerate(directions) if d is not None]
     along = [node_of(subgraph.outer, x) for k in moving for x in elements(directions[k])]
     tangents = {i: len(subgraph.given) + j for j, i in enumerate(subgraph.positions(moving))}
     if len(along) != len(tangents):
-        raise TraceError("push: a direction has another shape than its argument")
+        raise TraceError("push: a direction and its argument have different shapes")
     graph, values, pushed = derivative.jvp(subgraph.graph, subgraph.outputs, tangents)
     nodes = subgraph.write(graph, [*values, *pushed], along)
     return subgraph.folded(nodes[: len(values)]), subgraph.folded(nodes[len(values) :])
 
 
-def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
-    """∂f/∂(one argument) of a function that returns one number, shaped like the argument, by one reverse sweep."""
+def gradient(function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], wrt: int = 0) -> PyTree:
+    """Return ∂f/∂(one argument), shaped like it, of a function that returns one number, by one reverse sweep."""
     subgraph = _Subgraph(function, arguments)
     if len(subgraph.outputs) != 1:
         raise TraceError(f"gradient: the function returns {len(subgraph.outputs)} numbers, and must return one")
@@ -59,10 +59,10 @@ def gradient(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: 
     return symbols(subgraph.outer, subgraph.write(graph, adjoints, [subgraph.outer.const(1)]), subgraph.shapes[wrt])
 
 
-def jacobian(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: int = 0) -> PyTree:
-    """∂f/∂(one argument) of a function that returns one array, of shape result.shape + argument.shape.
+def jacobian(function: Callable[..., PyTree], arguments: Sequence[tree.Leaf], wrt: int = 0) -> PyTree:
+    """Return ∂f/∂(one argument), of shape result.shape + argument.shape, of a function that returns one array.
 
-    Unrolled, in one forward sweep: every value carries its derivatives by the numbers that move it, and by no others.
+    Unrolled, in one forward sweep: every value carries its nonzero derivatives only.
     """
     subgraph = _Subgraph(function, arguments)
     if len(subgraph.output_shapes) != 1:
@@ -79,30 +79,30 @@ def jacobian(function: Callable[..., PyTree], arguments: Sequence[PyTree], wrt: 
 
 
 class interpreted:
-    """``function`` as a callable over numbers: traced once on shapes like the examples, evaluated step by step.
+    """A function evaluated on numbers: traced once on shapes like the examples, then interpreted.
 
-    One state at a time in Python's own floats, five times as fast as NumPy on single numbers; ``rows`` takes many
-    states at once, with NumPy. Both round alike: neither has a fused multiply-add.
+    A call evaluates one state with Python floats, five times as fast as NumPy on single numbers; ``rows`` evaluates
+    many states at once, with NumPy. Both round alike: neither has a fused multiply-add.
     """
 
-    def __init__(self, function: Callable[..., PyTree], *examples: PyTree) -> None:
+    def __init__(self, function: Callable[..., PyTree], *examples: object) -> None:
         self.traced = tracer.trace(function, *examples)
         self.program = ssa.build(self.traced.graph, self.traced.outputs, self.traced.input_size)
         self._steps = _float_steps(self.program)
 
-    def __call__(self, *arguments: PyTree) -> PyTree:
+    def __call__(self, *arguments: object) -> PyTree:
         flat = np.concatenate([np.asarray(leaf, float).reshape(-1) for leaf in tree.flatten(arguments)[0]])
         if len(flat) != self.traced.input_size:
             raise InputError(f"the traced function takes {self.traced.input_size} numbers, got {len(flat)}")
         return self._fold(self._floats(flat.tolist()) if self._steps else interpret.evaluate(self.program, flat))
 
     def rows(self, *arrays: np.ndarray) -> PyTree:
-        """Evaluate for states in rows: every argument and result has one more axis in front."""
-        flat = np.concatenate([np.asarray(a, float).reshape(len(a), -1).T for a in tree.flatten(arrays)[0]])
+        """Evaluate many states: every argument and result has a leading batch axis."""
+        flat = np.concatenate([np.asarray(a, float).reshape(np.shape(a)[0], -1).T for a in tree.flatten(arrays)[0]])
         return self._fold(interpret.evaluate(self.program, flat), (flat.shape[1],))
 
     def _floats(self, inputs: list[float]) -> np.ndarray:
-        """A run over plain floats; where those raise and NumPy gives an infinity or NaN, NumPy is used."""
+        """Evaluate with Python floats, or with NumPy where they raise and NumPy gives an infinity or NaN."""
         values, steps = self._start(inputs)
         try:
             for result, rule, operands in steps:
@@ -149,7 +149,7 @@ _FLOAT_RULES: dict[str, Callable[..., float]] = {
 
 
 def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], list[_Step]] | None:
-    """(values with the constants filled in, [(slot, input)], steps), or None where plain floats cannot say it all."""
+    """Return (values, constants filled in; [(slot, input)]; steps), or None where Python floats are not enough."""
     fixed: dict[int, float] = {}
     given, steps, highest = [], [], 0
     for s in program.body:
@@ -169,16 +169,16 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
 
 # -- between the two graphs ------------------------------------------------------------------------------------------
 class _Subgraph:
-    """A function as a graph of its own: its arguments are the first inputs, what it reads from outside the next."""
+    """A function as a separate graph: its inputs are its arguments, then the values that it reads from outside."""
 
-    def __init__(self, function: Callable[..., PyTree], arguments: Sequence[PyTree]) -> None:
+    def __init__(self, function: Callable[..., PyTree], arguments: Sequence[tree.Leaf]) -> None:
         active = numeric.tracer.get()
         if active is None:
             raise TraceError("derivatives inside a function need a running trace: compile the function that takes them")
         self.outer: Graph = active.graph
         self.given = [node_of(self.outer, x) for array in arguments for x in elements(array)]
         self.shapes = [np.shape(array) for array in arguments]
-        mark = len(self.outer.nodes)  # no other placeholder of this graph has it
+        mark = len(self.outer.nodes)  # unique among the placeholders of this graph
         placeholders = [self.outer.node("input", (mark, k)) for k in range(len(self.given))]
         symbols_of, at = [], 0
         for shape in self.shapes:
@@ -194,7 +194,7 @@ class _Subgraph:
         self._cut(placeholders, [node_of(self.outer, x) for leaf in leaves for x in elements(leaf)])
 
     def _cut(self, placeholders: list[Node], outputs: list[Node]) -> None:
-        """Copy what depends on the arguments into a graph of its own."""
+        """Copy all nodes that depend on the arguments into a new graph."""
         self.graph, copies = Graph(), {}
         for k, placeholder in enumerate(placeholders):
             copies[placeholder] = self.graph.input(k)
@@ -202,7 +202,7 @@ class _Subgraph:
         for i in self.outer.live(outputs):
             operands = self.outer.operands(i)
             reads = any(x in inner for x in operands)
-            if self.outer.op(i) in _LOOPS and (reads or i > placeholders[-1]):  # a new loop may read them in its body
+            if self.outer.op(i) in _LOOPS and (reads or i > placeholders[-1]):  # the body of a new loop may read them
                 raise TraceError("a function with a loop or a run-time table cannot be differentiated inside a trace")
             if i in copies or not reads:
                 continue
@@ -218,7 +218,7 @@ class _Subgraph:
         self.outputs = [copies[o] for o in outputs]
 
     def _read(self, x: Node, copies: dict[Node, Node]) -> None:
-        """A node from outside: a constant, or one more input."""
+        """Copy a node from outside as a constant or as a further input."""
         if x not in copies:
             known = self.outer.value(x)
             copies[x] = self.graph.input(len(self.given)) if known is None else self.graph.const(known)
@@ -226,12 +226,12 @@ class _Subgraph:
                 self.given.append(x)
 
     def positions(self, arguments: Sequence[int]) -> list[int]:
-        """Flat input positions of some arguments."""
+        """Return the flat input positions of some arguments."""
         first = [sum(map(tree.size, self.shapes[:k])) for k in range(len(self.shapes) + 1)]
         return [i for k in arguments for i in range(first[k], first[k + 1])]
 
     def write(self, graph: Graph, outputs: Sequence[Node], more: Sequence[Node]) -> list[Node]:
-        """Nodes of a derived graph in the running one; ``more``: what its inputs beyond this graph's are."""
+        """Write a derived graph into the running one; ``more``: the nodes for its further inputs."""
         inputs, new = [*self.given, *more], dict[Node, Node]()
         for i in graph.live(outputs):
             n = graph.nodes[i]
@@ -239,7 +239,7 @@ class _Subgraph:
         return [new[o] for o in outputs]
 
     def folded(self, nodes: Sequence[Node]) -> PyTree:
-        """The pytree that the function returns, of these nodes."""
+        """Return the result of the function as a pytree of these nodes."""
         leaves, at = [], 0
         for shape in self.output_shapes:
             count = tree.size(shape)

@@ -1,8 +1,8 @@
-"""Reverse derivatives of a graph: values forwards with loops that save what they carry, then adjoints backwards.
+"""Reverse derivatives of a graph: values forwards, with loops that save their carry, then adjoints backwards.
 
-A loop that reads rows passes their adjoints on as rows: its own reversed loop saves them, and whoever made the rows
-reads those. What a loop inside another one reads from outside of both adds up over the iterations of the outer one,
-number by number.
+A loop that reads rows returns their adjoints as rows: its reversed loop saves them, and the reversed producer of the
+rows reads these. The adjoint of a value that a nested loop reads from outside both loops is summed over the iterations
+of the outer loop.
 """
 
 from collections import defaultdict
@@ -26,14 +26,14 @@ from nptrace.ir.scope import Scopes
 
 
 class Reverse:
-    """Values forwards with saving loops, then adjoints backwards."""
+    """Reverse mode: values forwards, with loops that save their carry, then adjoints backwards."""
 
     def __init__(self, graph: Graph, roots: Sequence[Node], wanted: Iterable[int]) -> None:
         self.old, self.new, self.scopes = graph, Graph(), Scopes(graph, roots)
         self.active, self.wanted = ActiveValues(graph, roots), frozenset(wanted)
 
     def visit_all(self, scope: int, primal: NewNodes, region: int | None = None) -> None:
-        """The values of a scope; ``region``: the new loop that it has become."""
+        """Rebuild the values of a scope; ``region``: its new loop."""
         g = self.new
         for i in self.scopes.nodes[scope]:
             n = self.old.nodes[i]
@@ -58,7 +58,7 @@ class Reverse:
         inside[self.old.counter(old)] = g.counter(new)
         self.visit_all(old, inside, new)
         start = [primal[x] for x in self.old.nodes[i][2:]]
-        # all iterations, even where the loop may stop early: the second loop reads what each of them saved
+        # all iterations, even where the loop may stop early: the second loop reads the saved carry of each
         read = any((old, k) in self.active.carried for k in range(len(params)))
         read = read or any((i, k) in self.active.kept for k in range(len(region.saves)))
         saves = [inside[x] for x in region.saves] + list(params if read else ())
@@ -68,7 +68,7 @@ class Reverse:
         return loop
 
     def pull_back(self, scope: int, primal: NewNodes, total: Adjoints) -> None:
-        """Add to ``total`` (old node -> adjoint) what every node of the scope passes to its operands."""
+        """Add what every node of the scope contributes to the adjoints in ``total`` (old node -> adjoint)."""
         g, zero = self.new, self.new.const(0)
         for i in reversed(self.scopes.nodes[scope]):
             op = self.old.op(i)
@@ -80,7 +80,7 @@ class Reverse:
                 self.pull_back_rows(i, total)
                 continue
             if up == zero or op in ("const", "input", "param", "counter", "saved"):
-                continue  # what a loop reads of a row, the loop passes on
+                continue  # the loop passes on the adjoints of the rows that it reads
             if op == "stored":
                 self.add_cell(total, self.old.nodes[i][1:], up)
                 continue
@@ -107,7 +107,7 @@ class Reverse:
                     self.add(total, operands[position], self.scaled(op, partial, up))
 
     def scaled(self, op: str, partial: Node, up: Node) -> Node:
-        """partial * up, but zero where ``up`` is: its branch was not taken, and the partial may be infinite there."""
+        """Return partial * up, but zero where ``up`` is zero: in a branch not taken the partial may be infinite."""
         g = self.new
         product = g.mul(partial, up)
         found = self.mask(up) if op in SINGULAR_OPS or self.may_be_singular(partial) else None
@@ -117,14 +117,14 @@ class Reverse:
         return g.select(condition, product, g.const(0)) if taken else g.select(condition, g.const(0), product)
 
     def may_be_singular(self, partial: Node, depth: int = 4) -> bool:
-        """Whether a value may be infinite or NaN where its branch is not taken; looks only so deep."""
+        """Return whether a value may be infinite or NaN where its branch is not taken; searches ``depth`` levels."""
         n = self.new.nodes[partial]
         if n[0] in ("mul", "neg", "add", "sub") and depth:
             return any(self.may_be_singular(x, depth - 1) for x in n[1:])
         return n[0] in SINGULAR_OPS
 
     def mask(self, up: Node, depth: int = 8) -> tuple[Node, bool] | None:
-        """(condition, value) outside of which an adjoint is zero, if it was made by a select."""
+        """Return (condition, value) outside of which an adjoint from a select is zero; None for any other adjoint."""
         n, zero = self.new.nodes[up], self.new.const(0)
         if n[0] == "select" and zero in n[2:]:
             return n[1], n[3] == zero
@@ -133,16 +133,16 @@ class Reverse:
         return None
 
     def table_inputs(self, n: tuple) -> list[int]:
-        """The inputs of a run-time table, if an adjoint of any of them is wanted."""
+        """Return the inputs of a run-time table if the adjoint of any of them is needed."""
         inputs = range(n[1], n[1] + int(np.prod(n[2])))
         return list(inputs) if not self.wanted.isdisjoint(inputs) else []
 
     def pull_back_table(self, n: tuple, at: list[Node], up: Node, total: Adjoints) -> None:
-        """Every entry takes the adjoint if it is the one that was read."""
+        """Add the adjoint to the entry of the table that was read."""
         g, inputs = self.new, self.table_inputs(n)
         if len(inputs) > LARGEST_PULLED_TABLE:
             raise TraceError(
-                f"a gradient by a run-time table of {len(inputs)} entries: reverse mode takes tables of at most"
+                f"a gradient with respect to a run-time table of {len(inputs)} entries: reverse mode takes at most"
                 f" {LARGEST_PULLED_TABLE}; use the forward derivative (jvp), or make the table a constant"
             )
         flat = g.const(0)
@@ -159,11 +159,11 @@ class Reverse:
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def add_cell(self, total: Adjoints, cell: tuple[Node, int, int], up: Node) -> None:
-        """An adjoint of one number in memory: (memory, slot, row)."""
+        """Add to the adjoint of one number in memory: (memory, slot, row)."""
         total["cell", *cell] = self.new.add(total["cell", *cell], up)
 
     def cells(self, total: Adjoints, memory: Node, slot: int, count: int) -> list[Node]:
-        """Adjoints of one slot, row by row."""
+        """Return the adjoints of one slot, row by row."""
         g, found = self.new, []
         for row in range(count):
             up = total["cell", memory, slot, row]
@@ -180,7 +180,7 @@ class Reverse:
                 self.add(total, x, up)
 
     def adjoint_of_save(self, i: Node, slot: int, total: Adjoints, region: int) -> Node:
-        """Return the adjoint of what a loop saves, at the present iteration of its reversed loop."""
+        """Return the adjoint of a value that a loop saves, at the current iteration of its reversed loop."""
         g, zero = self.new, self.new.const(0)
         count = self.old.regions[self.old.nodes[i][1]].count
         up = zero
@@ -194,10 +194,10 @@ class Reverse:
 
     # -- loops --------------------------------------------------------------------------------------------------------
     def pull_back_repeat(self, i: Node, primal: NewNodes, total: Adjoints) -> None:
-        """A second loop, backwards: recompute the body from the saved values, carry adjoints of carry and closure."""
+        """Build the reversed loop: recompute the body from saved values, carry the adjoints of carry and closure."""
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)
         region = self.old.regions[old]
-        counts = [k for k in range(len(region.params)) if (old, k) in self.active.carried]  # others take no adjoint
+        counts = [k for k in range(len(region.params)) if (old, k) in self.active.carried]  # others have no adjoint
         up = [total.pop(("item", i, k), zero) for k in counts]
         saved = [k for k in range(len(region.saves)) if (i, k) in self.active.kept]
         if all(u == zero for u in up) and not any(self.has_adjoint(i, k, total) for k in saved):
@@ -239,8 +239,7 @@ class Reverse:
         return rows or ("column", i, slot) in total
 
     def captured(self, region: int) -> tuple[list[Node], list[tuple[Node, int, int]]]:
-        """Return what the body of a loop reads from outside: numbers, with the inputs of run-time tables, and
-        (memory, slot, row) of what loops inside it read."""
+        """Return the values that a loop reads from outside: nodes, and the (memory, slot, row) read by nested loops."""
         found, cells = set[Node](), set[tuple[Node, int, int]]()
         inside = self.scopes.inside(region)
         for i in inside:

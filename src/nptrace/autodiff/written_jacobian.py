@@ -1,4 +1,4 @@
-"""A Jacobian that is written out (``graph.columns``) as machine code: like groups of operations are lanes."""
+"""A written-out Jacobian (``columns``) as machine code, with isomorphic groups of operations as lanes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Fold = Callable[[np.ndarray], PyTree]
 
 
 class IterationsJacobian(Protocol):
-    """The Jacobian that differentiates all iterations of a solver."""
+    """A Jacobian that differentiates all iterations of a solver."""
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray: ...
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray: ...
 
     def matrices_of(self, rows: np.ndarray) -> np.ndarray: ...
 
 
 def written_program(traced: Trace, sig: Signature, chosen: Sequence[int], at_zero: bool) -> Program | None:
-    """All outputs by the inputs ``chosen``, row by row, and how many derivatives are invalid.
+    """Return a program for all outputs by the inputs ``chosen``, row by row, then the number of invalid derivatives.
 
-    None where a loop carries tangents.
+    Returns None where a loop carries tangents.
     """
     outputs, flags = traced.outputs, traced.invalid_flags
     made = columns(traced.graph, [*outputs, *flags], chosen, dict.fromkeys(chosen, 0.0) if at_zero else {})
@@ -52,7 +52,7 @@ def written_program(traced: Trace, sig: Signature, chosen: Sequence[int], at_zer
 
 
 def code_of(program: Program, number: np.dtype, store: Cache | None, host: machine.Host, key: str | None) -> Code:
-    """Machine code with like groups as lanes; a block is an element."""
+    """Return machine code with isomorphic groups as lanes; a block is an element."""
     layout = Layout((("rest", program.input_size),))
     code, binary = compiled.build_code(program, layout, number, 1, store, host, vectorize=True)
     if key is not None and store is not None:
@@ -64,7 +64,7 @@ def code_of(program: Program, number: np.dtype, store: Cache | None, host: machi
 def stored_code(
     number: np.dtype, store: Cache | None, host: machine.Host, key: str | None
 ) -> tuple[Code, Statistics] | None:
-    """(what ``code_of`` stored under a key, its statistics), or None where there is nothing to be trusted."""
+    """Return (the code that ``code_of`` stored under a key, its statistics), or None without a valid entry."""
     entry = store.get(_full_key(key, number, host)) if key is not None and store is not None else None
     if entry is None:
         return None
@@ -72,7 +72,7 @@ def stored_code(
         meta, layout = entry.meta, Layout((("rest", entry.meta["inputs"]),))
         library = machine.Library(entry.code)
         return Code(library, layout, meta["outputs"], meta["workspace"], number, 1), meta["statistics"]
-    except Exception:  # an object file LLVM refuses: built anew
+    except Exception:  # LLVM rejects the object file: compile again
         return None
 
 
@@ -81,9 +81,9 @@ def _full_key(key: str, number: np.dtype, host: machine.Host) -> str:
 
 
 class WrittenJacobian(Function):
-    """A compiled Jacobian; see ``differentiate.jacobian``.
+    """A written-out, compiled Jacobian; see ``differentiate.jacobian``.
 
-    make_fallback: makes the same with directions on lanes, for states where a solution's derivative is marked invalid.
+    make_fallback: makes the Jacobian with directions on lanes, for states where a derivative is marked invalid.
     """
 
     target = "native"
@@ -109,11 +109,11 @@ class WrittenJacobian(Function):
         """The Jacobian that differentiates all iterations of a solver."""
         return self._make_fallback()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self.folded(self.matrix(*arguments, **keywords))
 
-    def matrix(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
-        """All outputs by all directions, both flat."""
+    def matrix(self, *arguments: object, **keywords: object) -> np.ndarray:
+        """Return all outputs by all directions, both flat."""
         leaves = self._leaves(arguments, keywords)
         blocks = self._blocks(1)
         flat, at = blocks.areas["rest"].reshape(-1), 0
@@ -129,8 +129,8 @@ class WrittenJacobian(Function):
             return self.fallback.matrix(*arguments, **keywords)
         return found[: self.size].reshape(-1, self.directions).copy()
 
-    def matrices(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
-        """``matrix`` for a batch of n, (n, outputs, directions): arrays have a batch axis, or are one for all."""
+    def matrices(self, *arguments: object, **keywords: object) -> np.ndarray:
+        """``matrix`` for a batch of n, (n, outputs, directions): arrays have a batch axis or are shared by all."""
         found = self.settled(*arguments, **keywords)
         blocks = self._blocks(len(found))
         invalid = np.flatnonzero(blocks.out[:, self.size :, 0].sum(axis=1) > 0.5)
@@ -138,14 +138,14 @@ class WrittenJacobian(Function):
             found[invalid] = self.fallback.matrices_of(blocks.areas["rest"][invalid, :, 0])
         return found
 
-    def settled(self, *arguments: PyTree, **keywords: PyTree) -> np.ndarray:
-        """``matrices`` as the closers of solutions say, valid there or not."""
+    def settled(self, *arguments: object, **keywords: object) -> np.ndarray:
+        """Return ``matrices`` by ``custom_fixed_point``, whether its derivatives are valid or not."""
         blocks, elements = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return blocks.out[:, : self.size, 0].reshape(elements, -1, self.directions).copy()
 
-    def pack(self, *arguments: PyTree, **keywords: PyTree) -> tuple[Blocks, int]:
-        """(this thread's blocks, one for each element, filled; elements)."""
+    def pack(self, *arguments: object, **keywords: object) -> tuple[Blocks, int]:
+        """Return (this thread's blocks, one for each element, filled; number of elements)."""
         leaves = [self.signature.real(k, leaf) for k, leaf in enumerate(self._leaves(arguments, keywords))]
         elements, moving = batch_axes(self.signature, leaves)
         blocks = self._blocks(elements)
@@ -157,7 +157,7 @@ class WrittenJacobian(Function):
         return blocks, elements
 
     def _blocks(self, elements: int) -> Blocks:
-        """This thread's memory for so many elements."""
+        """Return this thread's memory for this number of elements."""
         kept = getattr(self._local, "blocks", None)
         if kept is None or kept.count != elements:
             kept = self._local.blocks = Blocks(self.code, elements)

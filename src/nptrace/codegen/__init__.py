@@ -1,1 +1,1 @@
-"""A program as NumPy calls, LLVM IR, C, CUDA, or text for people."""
+"""A program as NumPy calls, LLVM IR, C, CUDA, or readable text."""

@@ -1,4 +1,4 @@
-"""How C (and CUDA, its dialect) writes one instruction, and a program as a C function body."""
+"""The C (and CUDA) form of each instruction, and of a program as a function body."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from nptrace.codegen.emit import Layout, Walk
 from nptrace.ir.philox import philox
 from nptrace.ir.program import Loop, Program
 
-_RESERVED = frozenset({  # keywords of C and C++, names of ours, and step, an old symbol of libc
+_RESERVED = frozenset({  # keywords of C and C++, names used here, and step, an old symbol of libc
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern",
     "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed",
     "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "main",
     "step", "bool", "catch", "class", "delete", "new", "namespace", "operator", "private", "public", "template",
     "this", "throw", "try", "using", "virtual", "real", "work",
 })  # fmt: skip
-_LONGEST = 2**31 - 1  # iterations that an int can count; a loop of more ends by itself
+_LONGEST = 2**31 - 1  # most iterations that an int can count; a longer loop stops early
 
 
 def identifier(text: str, taken: Sequence[str] = ()) -> str:
-    """A C name near ``text`` that is no keyword and not taken."""
+    """Return a C name close to ``text`` that is neither a keyword nor taken."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII).strip("_") or "x"
-    if name[0].isdigit() or name in _RESERVED or re.fullmatch(r"[a-z]+\d+", name):  # v12 is ours
+    if name[0].isdigit() or name in _RESERVED or re.fullmatch(r"[a-z]+\d+", name):  # v12 is a name of ours
         name += "_"
         name = f"x{name}" if name[0].isdigit() else name
     while name in taken:
@@ -38,8 +38,8 @@ class CEmitter:
     """Lines of C and fresh names; the interface that ``emit`` and ``vector_math`` are written against.
 
     Bit patterns are unsigned, so that they wrap; the names real, bits_t, FMA, INF and the few functions of ``PRELUDE``
-    carry the number type and the dialect. ``fused`` is a promise about FMA: False where it may round
-    twice, None where the C compiler knows (FUSED): elementary functions are then written for both.
+    carry the number type and the dialect. ``fused`` describes FMA: False if it may round twice, None if the C compiler
+    decides (FUSED); elementary functions are then written for both cases.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class CEmitter:
     def new(self, text: str, kind: str = "real", letter: str = "v") -> str:
         self.count += 1
         name = f"{letter}{self.count}"
-        # not const: clang evaluates what a constant begins with, and that of its operands, again for every reader
+        # not const: clang evaluates the initialiser of a constant, and those of its operands, again for every reader
         self.line(f"{kind} {name} = {text};")
         return name
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
-        """A call of an elementary function, which is written once beside the program."""
+        """Call an elementary function, which is written once beside the program."""
         name = f"{self.prefix}{rule.__name__}"
         if name not in self.functions:
             texts = [self._definition(rule, results, len(arguments), name, fused) for fused in self._kinds]
@@ -81,7 +81,7 @@ class CEmitter:
         return (True, False) if self.fused is None else (self.fused,)
 
     def _definition(self, rule: Callable, results: int, arguments: int, name: str, fused: bool) -> str:
-        """The text of an elementary function."""
+        """Return the text of an elementary function."""
         inner = CEmitter([np.float64, np.float32][self.bits == 32], fused, self.prefix, self.functions)
         names = [f"x{k}" for k in range(arguments)]
         out = rule(inner, *names)
@@ -159,7 +159,7 @@ class CEmitter:
         return self.new(f"{c} ? {a} : {b}")
 
     def minimum(self, a: str, b: str) -> str:
-        """The first operand if either is NaN."""
+        """Return the minimum; the first operand if either is NaN."""
         return self.new(f"{b} < {a} ? {b} : {a}")
 
     def maximum(self, a: str, b: str) -> str:
@@ -224,10 +224,10 @@ class CEmitter:
         return self.new(f"(real)({low} & {self.word_const(2**bits - 1)})" if shift + bits < 32 else f"(real){low}")
 
     def steps(self) -> str:
-        raise NotImplementedError("a loop over the steps of a batch cannot be written as C")
+        raise NotImplementedError("a loop over the steps of a batch cannot be generated as C")
 
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
-        """A call of the generator, which is written once beside the program."""
+        """Call the generator, which is written once beside the program."""
         name = f"{self.prefix}philox"
         if name not in self.functions:
             self.functions[name] = self._philox(name)
@@ -262,7 +262,7 @@ class CEmitter:
         return self.new(self.element(area, f"{offset} + {flat}" if offset else flat))
 
     def element(self, area: str, index: str) -> str:
-        """How one number of an area is written; dialects with strides replace it."""
+        """Return the expression for a number of an area; dialects with strides override it."""
         return f"{area}[{index}]"
 
 
@@ -270,8 +270,8 @@ class Body(Walk):
     """Statements of a program as lines of C; a loop is a for with mutable carried values."""
 
     e: CEmitter
-    # Whether a loop that may end early forgets in every iteration what it computed from values that do not change: such
-    # loops mostly run once, and what a compiler would keep for a second iteration fills the registers of a GPU.
+    # Whether a loop that may end early recomputes loop invariants in every iteration: such loops mostly run once, and
+    # invariants kept for a second iteration would fill the registers of a GPU.
     forgets = False
 
     def __init__(self, program: Program, layout: Layout, emitter: CEmitter) -> None:
@@ -293,7 +293,7 @@ class Body(Walk):
         self.e.line(f"work[{tape[0] + slot + tape[1] * row}] = {value};")
 
     def stopped(self, flag: str) -> str:
-        """Whether a loop ends early."""
+        """Return the condition on which a loop ends early."""
         return f"{flag} == (real)1"
 
     @staticmethod
@@ -361,7 +361,7 @@ class Body(Walk):
 
 
 def tables(program: Program, emitter: CEmitter, qualifier: str) -> str:
-    """The constant tables, as arrays."""
+    """Return the constant tables as arrays."""
     out = []
     for k, table in enumerate(program.tables):
         values = [emitter.const(x) for x in np.ravel(table)]
@@ -373,13 +373,13 @@ def tables(program: Program, emitter: CEmitter, qualifier: str) -> str:
 
 
 def types(dtype: DTypeLike) -> str:
-    """The number type and the integers of its size."""
+    """Return the definitions of the number type and of integers of its size."""
     double = np.dtype(dtype).itemsize == 8
     names = ("double", "unsigned long long", "long long") if double else ("float", "unsigned int", "int")
     return "typedef {} real;\ntypedef {} bits_t;\ntypedef {} signed_t;\n".format(*names)
 
 
-# bit patterns through a union: defined in C, and honoured by every C++ compiler and by NVRTC
+# bit patterns through a union: defined in C, and supported by every C++ compiler and by NVRTC
 _BIT_FUNCTIONS = {
     "as_bits": """INLINE bits_t as_bits(real x)
 {
@@ -399,5 +399,5 @@ _BIT_FUNCTIONS = {
 
 
 def bit_functions(text: str) -> str:
-    """Those of the two that a text uses: an unused static function is a warning."""
+    """Return the bit functions that a text uses: an unused static function causes a warning."""
     return "\n".join(function for name, function in _BIT_FUNCTIONS.items() if f"{name}(" in text)

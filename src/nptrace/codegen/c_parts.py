@@ -1,9 +1,9 @@
-"""A large program as C functions of bounded size, which compilers compile in time that grows with the program.
+"""A large program as C functions of bounded size, so that compilation time grows linearly with the program.
 
-The statements are cut into parts of at most so many operations, each a function of its own. A loop of more operations
-than that is a loop of calls. What one part computes and another one reads lies in slots of the caller's ``work``, after
-the memory of the program itself; a slot is used again when nothing reads its value any more. Every operation is written
-as without parts, and in the same order: the numbers are the same, bit for bit.
+The statements are cut into parts with a limited number of operations, each a separate function. A longer loop is a loop
+of calls. A value computed in one part and read in another is kept in a slot of the caller's ``work``, after the memory
+of the program itself; slots are reused once their value is dead. Operations and their order are unchanged, so results
+are identical bit for bit.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from nptrace.codegen.emit import Layout, tape_size
 from nptrace.ir.program import Loop, Operation, Program, Statement
 from nptrace.ir.statements import walk
 
-LIMIT = 500  # operations of a part: less than a second of clang -O2
+LIMIT = 500  # operations per part: less than a second of clang -O2
 _FREE = frozenset({"const", "input", "item"})
 _TRUTHS = frozenset({"lt", "le", "and", "or", "not"})
 
 
 @dataclass
 class _Piece:
-    """Statements of one function, or one large loop with the pieces of its body; what they read and leave behind."""
+    """Statements of one function, or a large loop with the pieces of its body, with the values read and left."""
 
     statements: list[Statement] = field(default_factory=list)
     large: Loop | None = None
@@ -51,7 +51,7 @@ class Parts(Body):
         self.inputs: dict[Hashable, int] = {}
         self.counters: dict[Hashable, str] = {}
         self.truths = {o.result for o in walk(program.body) if o.op in _TRUTHS}
-        self.open: list[str] = []  # counters of the large loops around
+        self.open: list[str] = []  # counters of the enclosing large loops
         self.run([o for o in walk(program.body) if o.op == "const"])
         self.literals = dict(self.names)
         self._link(program.body)
@@ -61,7 +61,7 @@ class Parts(Body):
 
     @property
     def work(self) -> int:
-        """Numbers of memory that the functions need, once they are written."""
+        """Return the memory that the functions need, in numbers; call after ``write``."""
         return self.first_slot + self.slots
 
     def write(self) -> None:
@@ -70,12 +70,13 @@ class Parts(Body):
         for key in list(self.asked):  # constants and inputs
             self._give(key, self._text(key))
 
-    # -- what is where ------------------------------------------------------------------------------------------------
+    # -- locations of values
+    # ------------------------------------------------------------------------------------------------
     def _large(self, s: Statement) -> bool:
         return isinstance(s, Loop) and _operations(s) > self.limit
 
     def _link(self, body: Sequence[Statement]) -> None:
-        """Which values are others by another name: results of loops, and what a large loop never changes."""
+        """Find aliases: results of loops, and values that a large loop never changes."""
         for s in body:
             if isinstance(s, Operation):
                 if s.op == "item":
@@ -96,7 +97,7 @@ class Parts(Body):
         return value
 
     def _moving(self, loop: Loop) -> list[tuple[Hashable, int, int]]:
-        """(value, first value, next value) of what a large loop changes."""
+        """Return (value, first value, next value) of every carry that a large loop changes."""
         return [
             (("item", loop.node, k), start, result)
             for k, (p, start, result) in enumerate(zip(loop.params, loop.initial, loop.results))
@@ -129,14 +130,15 @@ class Parts(Body):
             pieces[-1].leaves |= set(_leaves(s))
         return [piece for piece in pieces if piece.statements or piece.large]
 
-    # -- pieces in their order, and the slots of what they hand on ----------------------------------------------------
+    # -- pieces in order, and the slots of values passed between them
+    # ----------------------------------------------------
     def _region(self, pieces: Sequence[_Piece], ending: Sequence[Hashable], end: Callable[[], None]) -> None:
-        """Write pieces, then the end, which reads some values too."""
+        """Write pieces, then the ending, which also reads values."""
         last: dict[Hashable, int] = {}
         for k, piece in enumerate(pieces):
             last.update(dict.fromkeys(piece.reads, k))
         last.update(dict.fromkeys(ending, len(pieces)))
-        over: defaultdict[int, list[Hashable]] = defaultdict(list)  # what is not read any more after a piece
+        over: defaultdict[int, list[Hashable]] = defaultdict(list)  # values that are dead after a piece
         for k, piece in enumerate(pieces):
             for key in sorted(piece.leaves, key=repr):
                 if piece.large or last.get(key, -1) > k:
@@ -158,7 +160,7 @@ class Parts(Body):
         return f"work[{self.first_slot + self.place[key]}]"
 
     def _text(self, value: Hashable) -> str:
-        """A number where no part has it as a local one."""
+        """Return the expression of a value outside of any part."""
         key = self.source(value)
         if key in self.literals:
             return self.literals[key]
@@ -172,7 +174,7 @@ class Parts(Body):
             self.e.line(f"{target} = {text};")
 
     def _large_loop(self, loop: Loop, inner: Sequence[_Piece]) -> None:
-        """A loop of calls; what it carries lies in slots from its first iteration to its last reader."""
+        """Write a loop of calls; its carry is kept in slots from the first iteration to the last reader."""
         e, moving = self.e, self._moving(loop)
         self.loops += 1
         index = self.indices[loop.region] = f"n{self.loops}"
@@ -208,7 +210,7 @@ class Parts(Body):
 
     # -- one part -----------------------------------------------------------------------------------------------------
     def _part(self, piece: _Piece) -> None:
-        """A function of some statements, and its call."""
+        """Write a function of some statements, and its call."""
         e, name = self.e, f"{self.e.prefix}part{len(self.functions) + 1}"
         outside, self.names = (e.lines, e.depth, e.scope), dict(self.literals)
         e.lines, e.depth, e.scope = [], 1, name
@@ -240,7 +242,7 @@ class Parts(Body):
         return f"(real){self.names[key]}" if key in self.truths else self.names[key]
 
     def _fetch(self, value: Hashable) -> None:
-        """Make a value from elsewhere a local one, where it is read first."""
+        """Load a value from another part into a local variable, before its first reader."""
         if value in self.names:
             return
         key = self.source(value)
@@ -257,12 +259,12 @@ def _operations(s: Statement) -> int:
 
 
 def operations(body: Sequence[Statement]) -> int:
-    """How many operations the text of some statements has, loop bodies once."""
+    """Count the operations in the text of some statements, loop bodies once."""
     return sum(map(_operations, body))
 
 
 def _reads(s: Statement) -> Iterator[Hashable]:
-    """Values from outside that a statement reads; those of constants too."""
+    """Return the outside values that a statement reads, constants included."""
     if isinstance(s, Operation):
         if s.op == "item":
             yield ("item", s.operands[0], s.detail[0])
@@ -278,7 +280,7 @@ def _reads(s: Statement) -> Iterator[Hashable]:
 
 
 def _leaves(s: Statement) -> list[Hashable]:
-    """Values that others may read after a statement."""
+    """Return the values that later statements may read."""
     if isinstance(s, Operation):
         return [] if s.op == "rows" else [s.result]
     return [("item", s.node, k) for k in range(len(s.params))]

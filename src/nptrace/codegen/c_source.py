@@ -1,8 +1,8 @@
-"""A program as dependency-free C99: a header, a source and a test, for an embedded computer.
+"""A program as dependency-free C99 for an embedded computer: header, source and test.
 
-Only ``<math.h>`` is used (sqrt, fabs, floor, and fma where the machine has one); the elementary functions are ours. No
-allocation, no static state: what a reversed loop saves goes to the caller's ``work``. Large programs are functions of
-bounded size (``c_parts``), whose values lie in ``work`` as well.
+Only ``<math.h>`` is used (sqrt, fabs, floor, and fma where the machine has one); the elementary functions are
+generated. There is no allocation and no static state: reversed loops save to the caller's ``work``. Large programs are
+split into functions of bounded size (``c_parts``), which keep values there too.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ def write_c(
     limit: int = c_parts.LIMIT,
     more: Callable[[CFunction], tuple[str, str]] | None = None,
 ) -> list[Path]:
-    """Write ``name.h``, ``name.c`` and ``name_test.c``; returns their paths.
+    """Write ``name.h``, ``name.c`` and ``name_test.c``, and return their paths.
 
     arguments, outputs: (name, shape) of every array, in the program's order. samples: inputs of the test, (count,
     inputs); expected: the results there, by default those of ``interpret``. The test prints its worst error, relative
-    to the larger of one and the expected number, and fails beyond ``tolerance``. words: what an array is, by its name;
-    notes: further lines of the header's comment. A program of more operations than ``limit`` is several functions.
-    more: makes further text for the header and the source of a function.
+    to the larger of one and the expected number, and fails beyond ``tolerance``. words: descriptions of arrays by name;
+    notes: further lines of the header's comment. A program of more operations than ``limit`` is split into several
+    functions. more: returns further text for header and source.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or identifier(name) != name:
         raise InputError(
             f"{name!r} cannot name a C function: use letters, digits and underscores, and neither a keyword nor 'step'"
         )
-    dtype, program = np.dtype(dtype), reassociated(program)  # as our own machine code adds up
+    dtype, program = np.dtype(dtype), reassociated(program)  # sums in the order of our machine code
     ins = _fields(arguments, program.input_size, "x", "arguments", [])
     outs = _fields(outputs, len(program.outputs), "out", "outputs", [n for n, _ in ins])
     if samples is None:
@@ -98,7 +98,7 @@ def write_c(
 
 
 def _fields(given: Shapes | None, size: int, default: str, what: str, taken: list[str]) -> Shapes:
-    """Legal and distinct C names; the sizes must add up."""
+    """Return legal, distinct C names with shapes; checks the total size."""
     fields = list(given) if given is not None else [(default, (size,))]
     total = sum(tree.size(shape) for _, shape in fields)
     if total != size:
@@ -113,7 +113,7 @@ def _fields(given: Shapes | None, size: int, default: str, what: str, taken: lis
 class CFunction:
     """A program as a C function: its header, its source and its test.
 
-    ``ins`` and ``outs`` are legal C names with shapes; ``work`` is how many numbers of memory the caller lends it.
+    ``ins`` and ``outs`` are legal C names with shapes; ``work`` is the size of the caller's scratch memory, in numbers.
     """
 
     program: Program
@@ -147,7 +147,7 @@ class CFunction:
         return _kind(self.dtype)
 
     def arguments(self) -> list[tuple[str, str]]:
-        """(declaration, name) of every argument, in order."""
+        """Return (declaration, name) of every argument, in order."""
         parts = [(f"const {self.kind} {n}[{tree.size(s)}]", n) for n, s in self.ins if tree.size(s)]
         parts += [(f"{self.kind} {n}[{tree.size(s)}]", n) for n, s in self.outs if tree.size(s)]
         return [*parts, (f"{self.kind} work[{self.work}]", "work")] if self.work else parts
@@ -156,7 +156,7 @@ class CFunction:
         return f"void {self.name}({', '.join(declaration for declaration, _ in self.arguments())})"
 
     def header(self, more: str = "") -> str:
-        """The declaration, with every array described, and further declarations after it."""
+        """Return the header: the declaration, a description of every array, and further declarations."""
         guard = f"{self.name.upper()}_H"
         lines = []
         for fields, way in ((self.ins, "input"), (self.outs, "output")):
@@ -178,7 +178,7 @@ class CFunction:
         )
 
     def source(self, more: str = "") -> str:
-        """The function and what it needs, and further text after it."""
+        """Return the source: the function, its dependencies, and further text."""
         e, double = self.emitter, self.dtype.itemsize == 8
         text = "\n".join(e.lines)
         prelude = _PRELUDE.format(fast="FP_FAST_FMA" if double else "FP_FAST_FMAF", fma="fma" if double else "fmaf")
@@ -197,7 +197,7 @@ class CFunction:
         return "\n".join(p for p in [*parts, signature] if p) + "\n{\n" + text + "\n}\n" + more
 
     def test(self, samples: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
-        """A main that runs the samples and prints the worst error."""
+        """Return a main function that runs the samples and prints the worst error."""
         return _test(self, samples, expected, tolerance)
 
 
@@ -256,7 +256,7 @@ int main(void)
 
 
 def _places(array: str, fields: Shapes) -> list[str]:
-    """Where each field begins in an array that holds them one after another; empty ones are not passed."""
+    """Return the expression for each field of an array that holds them one after another; empty fields are left out."""
     starts = np.cumsum([0, *(tree.size(s) for _, s in fields)])
     return [f"{array} + {at}" for at, (_, s) in zip(starts, fields) if tree.size(s)]
 

@@ -2,10 +2,10 @@
 
 Memory is laid out as (scalar, element), so that neighbouring threads read neighbouring numbers. Two kernels come out:
 ``NAME_evaluate(state, rest, shared, out, elements)`` and, where the outputs fit the state, ``NAME_advance(state, rest,
-shared, steps, elements)``, which keeps the state in registers for all its steps. A program whose steps are one loop
-(``flattening.across_steps``) makes them itself. What a reversed loop saves is local.
-Compile with ``--fmad=false``: the program says itself where a multiply-add is fused. The second launch bound, one block
-at least, keeps ptxas from giving a long kernel 32 registers, as it does where 255 are not enough either.
+shared, steps, elements)``, which keeps the state in registers during all steps. A program whose steps are one loop
+(``flattening.across_steps``) contains that loop. Reversed loops save to local memory. Compile with ``--fmad=false``:
+the program already marks fused multiply-adds. The second launch bound, at least one block, keeps ptxas from giving a
+long kernel only 32 registers, as it does where even 255 are too few.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _POWER = """INLINE real {name}(real x0, real x1)
 
 
 class _Emitter(CEmitter):
-    """C, except that what differs between elements and stays in global memory has a stride."""
+    """C, with a stride for per-element arrays in global memory."""
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
         name = f"{self.prefix}{rule.__name__}"
@@ -118,7 +118,7 @@ def source(
 
 
 def _body(program: Program, layout: Layout, name: str, e: CEmitter, one_loop: bool) -> str:
-    """The device function of one step, or of all of them where they are one loop."""
+    """Return the device function of one step, or of all steps where they are one loop."""
     body = _Body(program, layout, e)
     body.run(program.body)
     for k, output in enumerate(program.outputs):
@@ -133,7 +133,7 @@ def _body(program: Program, layout: Layout, name: str, e: CEmitter, one_loop: bo
 
 
 def _kernels(name: str, state: int, out: int, tape: int, one_loop: bool) -> str:
-    """Loads, stores and the loop over steps; unrolled, every index is a constant and the arrays become registers."""
+    """Return the kernels: loads, stores and the step loop; unrolled, so that arrays become registers."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     thread = """    const size_t element = (size_t)blockIdx.x * blockDim.x + threadIdx.x, stride = (size_t)elements;
     if (element >= stride)

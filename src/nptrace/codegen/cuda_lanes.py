@@ -13,8 +13,6 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-import numpy as np
-
 from nptrace.codegen.c_emitter import Body, CEmitter
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
@@ -81,7 +79,7 @@ class Split:
         return divmod(lane, self.per)
 
     def _by_lane(self, outputs: Sequence[int], lanes: dict[int, tuple[int, int]]) -> set[int]:
-        """Outputs that each thread keeps for its own lane; the next step reads any other in all four threads."""
+        """Return the outputs that each thread keeps for its lane; the next step reads all others in every thread."""
         if not self.advances:
             return set(range(len(outputs)))
         found: set[int] = set()
@@ -102,7 +100,7 @@ def _check(program: Program, layout: Layout, threads: int) -> None:
 
 
 def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
-    """Offsets of the numbers of the state that are read side by side, lane by lane, none of them twice."""
+    """Return offsets of four state numbers each that are only read together, one per lane."""
     locations, fours, taken = layout.locations(), list[tuple[int, ...]](), set[int]()
     for s in walk(program.body):
         if s.op == "input" and s.result in program.wide:
@@ -115,7 +113,7 @@ def _wide_states(program: Program, layout: Layout) -> list[tuple[int, ...]]:
 
 
 class LaneBody(Body):
-    """Statements of a vectorised program; ``lane`` is the number of the thread's lane."""
+    """Statements of a vectorised program; ``lane`` is the thread's lane."""
 
     forgets = True
 
@@ -172,7 +170,7 @@ class LaneBody(Body):
         return of_lanes[self.part :: self.split.per]
 
     def _wide_constant(self, values: Sequence[float]) -> str:
-        """Mirrored groups differ in signs: a register of signs serves all such constants, and a minus costs nothing."""
+        """Return a constant by lane. Mirrored groups differ in sign: one register of signs serves all constants."""
         e, first = self.e, values[0]
         signs = tuple(x > 0 for x in values)
         if first == 0 or any(abs(x) != abs(first) for x in values) or signs not in _SIGNS:
@@ -196,8 +194,7 @@ class LaneBody(Body):
         """A constant that differs from lane to lane is an integer before the program runs."""
         if operand not in self.program.wide or not self.is_number(operand):
             return super().whole(operand, x, n)
-        values: list[float] = np.ravel(self.constants[operand]).tolist()
-        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(values)]
+        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(list(self.constants[operand]))]
         return f"({at_lane(clamped)})"
 
     def load(self, area: str, offset: int) -> str:
@@ -239,7 +236,7 @@ def at_lane(offsets: Sequence[int]) -> str:
 
 
 def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split, one_loop: bool) -> tuple[str, int]:
-    """The device function of one step, or of all in one loop, and how much memory the loops of a thread need."""
+    """Return the device function of one step, or of all in one loop, and the loop memory per thread."""
     statements = without_dead_code(program.body, split.kept)
     program = Program(
         body=statements, outputs=split.kept, input_size=program.input_size, tables=program.tables, wide=program.wide
@@ -261,7 +258,7 @@ def body(program: Program, layout: Layout, name: str, e: CEmitter, split: Split,
 
 
 def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
-    """Loads, stores and the loop over steps. Threads beyond the last element stay for the shuffles."""
+    """Return the kernels. Threads beyond the last element keep running, because shuffles need all of a warp."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     ones, threads, per = split.ones, split.threads, split.per
     # every number of the state that a thread holds alone: (its name, where it lies, by thread)

@@ -1,7 +1,7 @@
 """The walk from a program to a target's text, shared by LLVM, C and CUDA.
 
-An emitter knows how a target writes one instruction; a ``Walk`` knows what an operation of the program means and calls
-it. Loops, memory and the frame around the kernel belong to the target.
+An emitter writes one instruction of a target; a ``Walk`` translates the operations of a program into calls of the
+emitter. Loops, memory and the kernel's entry points belong to the target.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nptrace._types import Operand
 from nptrace.codegen import vector_math
 from nptrace.codegen.emitter import Emitter
 from nptrace.ir.philox import COUNTER_WORDS, LARGEST_WORD, joined
@@ -20,9 +21,9 @@ from nptrace.ir.program import Loop, Operation, Program, Statement
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the inputs of a program lie, as runs of consecutive inputs: ``[(area, count), ...]``.
+    """The memory layout of a program's inputs, as runs of consecutive inputs: ``[(area, count), ...]``.
 
-    "state" and "rest" hold one number a lane; what is "shared" is one for all lanes and blocks. ``advance`` feeds the
+    "state" and "rest" hold one number per lane; "shared" is common to all lanes and blocks. ``advance`` feeds the
     outputs back into the state. (In C the areas are the arguments.)
     """
 
@@ -36,7 +37,7 @@ class Layout:
         return sum(count for _, count in self.runs)
 
     def locations(self) -> list[tuple[str, int]]:
-        """(area, offset in it) of every input."""
+        """Return (area, offset in it) of every input."""
         used: Counter[str] = Counter()
         out = []
         for area, count in self.runs:
@@ -46,29 +47,29 @@ class Layout:
 
 
 def first_is_state(sizes: Sequence[int], shared: Sequence[int] = ()) -> Layout:
-    """The first argument is the state; arguments at the positions ``shared`` are one for all lanes."""
+    """Return a layout whose first argument is the state; ``shared``: positions of arguments common to all lanes."""
     return Layout(tuple(("shared" if k in shared else "rest" if k else "state", n) for k, n in enumerate(sizes)))
 
 
 def tape_size(body: Sequence[Statement]) -> int:
-    """Numbers a lane that a program puts down in rows."""
+    """Return the memory per lane that a program needs for rows, in numbers."""
     loops = sum(s.count * len(s.saves) + tape_size(s.body) for s in body if isinstance(s, Loop))
     return loops + sum(len(s.operands) for s in body if not isinstance(s, Loop) and s.op == "rows")
 
 
 class Walk:
-    """One straight walk over the statements; ``names`` maps SSA numbers to the target's operands."""
+    """A walk over the statements; ``names`` maps SSA numbers to the target's operands."""
 
     def __init__(self, program: Program, layout: Layout, emitter: Emitter) -> None:
         self.program, self.layout, self.e = program, layout, emitter
         self.locations = layout.locations()
         self.names: dict[Hashable, str] = {}
-        self.constants: dict[int, float] = {}
-        self.tapes: dict[int, tuple[int, int]] = {}  # loop or rows: (first number of its memory, numbers a row)
+        self.constants: dict[int, Operand] = {}  # of a wide value a tuple
+        self.tapes: dict[int, tuple[int, int]] = {}  # by loop or rows: (first number of its memory, numbers per row)
         self.tape_used = 0
         self.sines: dict[Hashable, Sequence[str]] = {}
-        self.words: dict[Hashable, str] = {}  # of 32 bits, by the halves that they are joined from
-        self.blocks: dict[Hashable, Sequence[str]] = {}  # of random words, by their counters and keys
+        self.words: dict[Hashable, str] = {}  # 32-bit words, by their halves
+        self.blocks: dict[Hashable, Sequence[str]] = {}  # random words, by counter and key
 
     def run(self, body: Sequence[Statement]) -> None:
         for s in body:
@@ -101,7 +102,7 @@ class Walk:
         raise NotImplementedError
 
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
-        """Put a number down in a row."""
+        """Store a number in a row."""
         raise NotImplementedError
 
     def value(self, s: Operation) -> str:
@@ -141,14 +142,14 @@ class Walk:
         return getattr(e, _METHODS.get(op, op))(*a)
 
     def extreme(self, op: str, operands: Sequence[int], a: list) -> str:
-        """NaN if either operand is NaN; a constant number needs no guard."""
+        """Return the minimum or maximum: NaN if either operand is NaN; a constant operand needs no guard."""
         if self.is_number(operands[0]):
             operands, a = operands[::-1], a[::-1]
         picked = (self.e.minimum if op == "min" else self.e.maximum)(*a)  # the first operand, if either is NaN
         return picked if self.is_number(operands[1]) else self.e.keep_nan(a[1], picked)
 
     def is_number(self, operand: int) -> bool:
-        """Whether an operand is a constant that is not NaN, in any lane where lanes have constants of their own."""
+        """Return whether an operand is a constant that is not NaN in any lane."""
         return operand in self.constants and not np.isnan(self.constants[operand]).any()
 
     def flat(self, operands: Sequence[int], position: list, shape: Sequence[int]) -> str:
@@ -165,7 +166,7 @@ class Walk:
         return e.to_index(e.floor(e.minimum(e.maximum(e.const(0), x), e.const(n - 1))))
 
     def block(self, operands: Sequence[int]) -> Sequence[str]:
-        """The four random words of a counter and a key, computed once for all their parts."""
+        """Return the four random words of a counter and a key, computed once."""
         key = (*operands, self.e.scope)
         if key not in self.blocks:
             words = [self.word(low, high) for low, high in zip(operands[::2], operands[1::2])]
@@ -173,7 +174,7 @@ class Walk:
         return self.blocks[key]
 
     def word(self, low: int, high: int) -> str:
-        """32 bits from two halves, each rounded down and clamped to its range; NaN is zero."""
+        """32 Return a 32-bit word from two halves, each rounded down and clamped to its range; NaN is zero."""
         e, key = self.e, (low, high, self.e.scope)
         if key not in self.words:
             if low in self.constants and high in self.constants:
@@ -185,7 +186,7 @@ class Walk:
         return self.words[key]
 
     def kept_nan(self, position: Sequence[int], value: str) -> str:
-        """Return the value read, but NaN where the position is."""
+        """Return the value read, but NaN where the position is NaN."""
         for x in position:
             if not self.is_number(x):
                 value = self.e.keep_nan(self.names[x], value)

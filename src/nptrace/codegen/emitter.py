@@ -1,4 +1,4 @@
-"""The interface of a target to ``emit`` and ``vector_math``: an instruction each; operands are the target's text."""
+"""The interface of a target to ``emit`` and ``vector_math``: one method per instruction; operands are target text."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Protocol
 
 
 class Emitter(Protocol):
-    """How a target writes one instruction, for one number type."""
+    """Writes the instructions of a target, for one number type."""
 
     @property
     def bits(self) -> int: ...
     @property
     def fused(self) -> bool | None: ...  # whether fma rounds once; None where the target's compiler knows
     @property
-    def scope(self) -> str: ...  # of the loop: what is made there is known there
+    def scope(self) -> str: ...  # the current loop: values computed in it are visible in it
 
     # -- numbers and truth --------------------------------------------------------------------------------------------
     def const(self, x: float) -> str: ...
@@ -52,15 +52,15 @@ class Emitter(Protocol):
     def shift_right(self, a: str, n: int) -> str: ...
     def bit_set(self, a: str, bit: int) -> str: ...
 
-    def steps(self) -> str: ...  # of a kernel with a loop over them
+    def steps(self) -> str: ...  # number of steps, for a kernel that contains the step loop
 
     # -- random words of 32 bits --------------------------------------------------------------------------------------
-    def word(self, low: str, high: str) -> str: ...  # from two numbers of 16 bits
+    def word(self, low: str, high: str) -> str: ...  # from two 16-bit numbers
     def word_const(self, x: int) -> str: ...
     def word_product(self, a: str, factor: int) -> tuple[str, str]: ...
     def word_add(self, a: str, b: int) -> str: ...
     def word_xor(self, a: str, b: str) -> str: ...
-    def word_part(self, a: str, shift: int, bits: int) -> str: ...  # as a number
+    def word_part(self, a: str, shift: int, bits: int) -> str: ...  # these bits, as a number
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]: ...
 
     # -- memory -------------------------------------------------------------------------------------------------------

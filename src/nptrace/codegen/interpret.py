@@ -15,7 +15,7 @@ from nptrace.ir.program import Loop, Operation, Program, Statement
 
 
 def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """As the compiled targets: NaN stays NaN (NumPy: nan**0 == 1), and a negative base has no power."""
+    """Return the power as compiled targets do: NaN stays NaN (NumPy: nan**0 == 1), and a negative base gives NaN."""
     return np.where((a >= 0) & (b == b), np.power(np.abs(a), b), np.asarray(a).dtype.type(np.nan))
 
 
@@ -50,7 +50,7 @@ _RULES: dict[str, Callable[..., np.ndarray]] = {
 
 
 def evaluate(program: Program, inputs: np.ndarray) -> np.ndarray:
-    """Outputs of shape (outputs, *batch) from inputs of shape (inputs, *batch), in the precision of the inputs."""
+    """Return outputs of shape (outputs, *batch) for inputs of shape (inputs, *batch), in their precision."""
     inputs = np.asarray(inputs)
     if inputs.dtype not in (np.float32, np.float64):
         inputs = inputs.astype(np.float64)
@@ -69,7 +69,7 @@ class _Run:
         self.values: dict[int, PyTree] = {}
         self.tapes: dict[int, dict[int, list]] = {}
         self.indices: dict[int, int] = {}
-        self.block: tuple[list, tuple[np.ndarray, ...]] | None = None  # the last random one, and what it was made of
+        self.block: tuple[list, tuple[np.ndarray, ...]] | None = None  # the last random block, by its operands
         self.tables = [np.asarray(t, inputs.dtype) for t in program.tables]
 
     def statements(self, body: Sequence[Statement]) -> None:
@@ -81,7 +81,7 @@ class _Run:
 
     def operation(self, s: Operation) -> PyTree:
         values, op = self.values, s.op
-        if s.result in self.program.wide and op in ("const", "input", "gather"):  # lanes are a first axis
+        if s.result in self.program.wide and op in ("const", "input", "gather"):  # lanes are the first axis
             return self.wide(s)
         if op == "const":
             return self.inputs.dtype.type(s.detail[0])
@@ -119,7 +119,7 @@ class _Run:
         return _RULES[op](*a)
 
     def random(self, operands: list, part: Part) -> np.ndarray:
-        """Some bits of a block; the parts of one block come one after another, and it is computed once."""
+        """Return some bits of a random block; consecutive parts of a block compute it once."""
         if self.block is None or any(x is not y for x, y in zip(operands, self.block[0])):
             self.block = operands, block(operands[:COUNTER_WORDS], operands[COUNTER_WORDS:])
         return np.asarray(part_of(self.block[1], part), self.inputs.dtype)[()]
@@ -132,7 +132,7 @@ class _Run:
         return np.stack([np.broadcast_to(x, batch) for x in parts])
 
     def read(self, table: np.ndarray, position: list) -> np.ndarray:
-        """Rounded down and clamped; NaN where the position is NaN. Axes after the position are the batch's."""
+        """Read at a position, rounded down and clamped; NaN where it is NaN. Later axes are the batch."""
         batch = self.inputs.shape[1:]
         index = [np.clip(np.nan_to_num(np.floor(x)), 0, n - 1).astype(int) for x, n in zip(position, table.shape)]
         if table.ndim > len(position):

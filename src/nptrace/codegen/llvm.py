@@ -1,14 +1,14 @@
-"""Emit a program as LLVM IR for any number type and lane width. Text in, text out: nothing here runs.
+"""Emit a program as LLVM IR for any number type and lane width. Nothing here runs.
 
-The module has three entry points, all over blocks of lanes laid out as (scalar, lane): an element's state is a column.
+The module has three entry points, all over blocks of lanes laid out as (scalar, lane): the state of an element is a
+column.
 
 ``nptrace_evaluate(state, rest, shared, out, work, blocks)`` calls the kernel on every block;
 ``nptrace_advance(state, rest, shared, work, blocks, steps)`` feeds the outputs back into the state;
-``nptrace_roll(state, rest, shared, out, record, work, blocks, steps, every)`` feeds back the first of them and keeps
-all outputs of every ``every``-th step in ``record``, laid out as (block, row, scalar, lane).
-The kernel of a program with the operation ``steps`` makes that many by itself; any other one is called for each.
-``work`` is the caller's memory of ``workspace(...)`` numbers: the rows that loops keep and two outputs. All pointers
-are aligned to 64 bytes.
+``nptrace_roll(state, rest, shared, out, record, work, blocks, steps, every)`` feeds back the leading outputs and stores
+all outputs of every ``every``-th step in ``record``, laid out as (block, row, scalar, lane). The kernel of a program
+with the operation ``steps`` contains the step loop; any other is called once per step. ``work`` is memory of the
+caller, ``workspace(...)`` numbers: the rows of loops and two sets of outputs. All pointers are aligned to 64 bytes.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ from nptrace.ir.program import Loop, Operation, Program
 
 # never "step": it clashes with an old libc symbol
 EVALUATE, ADVANCE, ROLL = "nptrace_evaluate", "nptrace_advance", "nptrace_roll"
-LONGEST_BLOCK = 500  # lines; LLVM's schedulers take a time that grows with a block's loads and stores squared
+LONGEST_BLOCK = 500  # lines; the time of LLVM's schedulers grows with the square of a block's loads and stores
 AREAS = "ptr noalias %state, ptr noalias %rest, ptr noalias %shared"
 
 
 def module(
     program: Program, layout: Layout, dtype: DTypeLike, lanes: int, *, fused: bool = True, arch: str = "x86_64"
 ) -> str:
-    """The IR text of a whole program.
+    """Return the IR text of a whole program.
 
-    fused: the processor has a fused multiply-add. arch: whose register flushes denormals (x86_64, aarch64; else none).
+    fused: whether the processor has a fused multiply-add. arch: decides how denormals are flushed (x86_64, aarch64;
+    otherwise not at all).
     """
     e = LLVMEmitter(dtype, lanes, fused, extremes=arch == "aarch64")
     kernel = _Kernel(program, layout, e).text()
@@ -50,7 +51,7 @@ def module(
 
 
 def workspace(program: Program, layout: Layout, lanes: int) -> int:
-    """Numbers of working memory that the entry points need."""
+    """Return the working memory that the entry points need, in numbers."""
     return (2 * _scratch(layout, len(program.outputs)) + tape_size(program.body)) * lanes
 
 
@@ -72,14 +73,14 @@ class _Kernel(Walk):
     def __init__(self, program: Program, layout: Layout, emitter: LLVMEmitter) -> None:
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
-        self.row_of: dict[int, tuple[str, int]] = {}  # of counters: the iteration as a whole number, the count
+        self.row_of: dict[int, tuple[str, int]] = {}  # by counter: the iteration as an integer, the count
         self.labels = self.block_began = 0
         self.wide = WideEmitter(f"f{emitter.bits // 8}", program.lanes, emitter)
         self.truths: set[int] = set()
-        self.locations_of: dict[int, list[int]] = defaultdict(list)  # of the outputs, by their values
+        self.locations_of: dict[int, list[int]] = defaultdict(list)  # positions of outputs, by value
         for k, output in enumerate(program.outputs):
             self.locations_of[output].append(k)
-        self.handed_out: dict[int, list[Operation]] = defaultdict(list)  # lanes that are outputs, by their wide values
+        self.handed_out: dict[int, list[Operation]] = defaultdict(list)  # lanes that are outputs, by wide value
         for s in program.body:
             if isinstance(s, Operation) and s.op == "extract" and s.result in self.locations_of:
                 self.handed_out[s.operands[0]].append(s)
@@ -101,7 +102,7 @@ class _Kernel(Walk):
         )
 
     def hand_out(self, s: Operation) -> None:
-        """Outputs are written as soon as they are known: hundreds of a Jacobian would be kept for nothing."""
+        """Write outputs as soon as they are known: keeping the hundreds of a Jacobian alive would waste registers."""
         for k in self.locations_of.pop(s.result, ()):
             self.e.store(self.names[s.result], "%out", k)
             self.cut()
@@ -111,7 +112,7 @@ class _Kernel(Walk):
                 self.hand_out(number)
 
     def clear(self) -> None:
-        """Zeros among the outputs: a Jacobian is mostly of them, in long runs."""
+        """Write the zero outputs: a Jacobian has many, in long runs."""
         zeros = {s.result for s in self.program.body if isinstance(s, Operation) and repr(s.detail) == "(0.0,)"}
         locations = sorted(k for zero in zeros for k in self.locations_of.get(zero, ()))
         if 2 * len(locations) > len(self.program.outputs):
@@ -120,7 +121,7 @@ class _Kernel(Walk):
                 self.locations_of.pop(zero, None)
 
     def cut(self) -> None:
-        """End a long block. The branch is never taken, for there is always an output; LLVM does not know."""
+        """End a long block. The branch is never taken, since ``out`` is never null, but LLVM cannot know that."""
         e = self.e
         if len(e.lines) - self.block_began > LONGEST_BLOCK:
             self.labels += 1
@@ -156,8 +157,7 @@ class _Kernel(Walk):
             self.e = narrow
 
     def _of_row(self, s: Operation) -> str | None:
-        """An input of the row of a loop's current iteration, without the guards of a lookup; None where a
-        lookup reads anything else."""
+        """Return an input of the current row of a loop, without a lookup's guards; None for any other lookup."""
         first, shape = s.detail
         counter, count = self.row_of.get(s.operands[0], ("", 0))
         if len(shape) != 2 or not 0 < count <= shape[0] or s.result in self.program.wide:
@@ -249,7 +249,7 @@ class _Kernel(Walk):
             names["item", loop.node, k] = result
 
 
-# (set, restore, declare): denormals are flushed inside the entry points, and the caller's mode comes back
+# (set, restore, declare): denormals are flushed inside the entry points, and the caller's mode is restored
 _NO_FLUSH = ("", "", "")
 _FLUSH = {
     "x86_64": (
@@ -340,7 +340,7 @@ end:
 
 
 def _advance_all(e: LLVMEmitter, layout: Layout, arch: str) -> str:
-    """``nptrace_advance`` by a kernel that makes the steps."""
+    """Return ``nptrace_advance`` for a kernel that contains the step loop."""
     v, a, (setup, restore, _) = e.type, e.align, _FLUSH.get(arch, _NO_FLUSH)
     state = layout.size("state")
     return f"""

@@ -1,4 +1,4 @@
-"""How LLVM IR writes one instruction, for one number type and lane width."""
+"""The LLVM IR form of each instruction, for one number type and lane width."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class LLVMEmitter:
 
     def __init__(self, dtype: DTypeLike, lanes: int, fused: bool = True, extremes: bool = False) -> None:
         self.bits = np.dtype(dtype).itemsize * 8
-        # extremes: the processor has a minimum and maximum that keep NaN. x86 has not: there the intrinsic takes six
-        # instructions, a compare-and-select with a guard three, and one against a constant
+        # extremes: the processor has a minimum and maximum that propagate NaN. x86 lacks them: there the intrinsic
+        # takes six instructions, a compare-and-select with a guard three, and one where an operand is a constant
         self.lanes, self.fused, self.extremes = lanes, fused, extremes
         self.scalar = "double" if self.bits == 64 else "float"
         self.integer = f"i{self.bits}"
@@ -29,11 +29,11 @@ class LLVMEmitter:
         self.lines: list[str] = []
         self.intrinsics: set[str] = set()
         self.count, self.letter = 0, "t"
-        self.label = self.scope = "entry"  # of the basic block, and of the loop: what is made there is known there
+        self.label = self.scope = "entry"  # the basic block and the loop: values computed there are visible there
 
     @property
     def attributes(self) -> str:
-        """Return the attributes of a function: LLVM splits vectors of 512 bits unless it is forbidden."""
+        """Return the attributes of a function: by default, LLVM splits 512-bit vectors."""
         bits = min(512, max(128, self.bytes * 8))
         return f'nounwind "min-legal-vector-width"="{bits}" "prefer-vector-width"="{bits}"'
 
@@ -46,11 +46,11 @@ class LLVMEmitter:
         return f"%{self.letter}{self.count}"
 
     def steps(self) -> str:
-        """How many steps the kernel is to make, in every lane."""
+        """Return the number of steps, in every lane."""
         return self.splat(self.new(f"sitofp i64 %steps to {self.scalar}"))
 
     def function(self, rule: Callable, results: int, *arguments: str) -> tuple:
-        """An elementary function, written in place."""
+        """Write an elementary function in place."""
         out = rule(self, *arguments)
         return out if results > 1 else (out,)
 
@@ -101,7 +101,7 @@ class LLVMEmitter:
         return self.div(self.const(1), a)
 
     def fma(self, a: str, b: str, c: str) -> str:
-        """a*b + c. Without the instruction LLVM would call libm, a hundred times slower: then two roundings."""
+        """Return a*b + c; rounds twice without the instruction, as LLVM would call libm, a hundred times slower."""
         return self.call("fma", a, b, c) if self.fused else self.add(self.mul(a, b), c)
 
     def fms(self, a: str, b: str, c: str) -> str:
@@ -136,14 +136,14 @@ class LLVMEmitter:
         return self.new(f"select {self.bool_type} {c}, {self.type} {a}, {self.type} {b}")
 
     def minimum(self, a: str, b: str) -> str:
-        """The first operand if either is NaN: exactly one instruction on x86."""
+        """Return the minimum; the first operand if either is NaN: exactly one instruction on x86."""
         return self.select(self.compare("olt", b, a), b, a)
 
     def maximum(self, a: str, b: str) -> str:
         return self.select(self.compare("ogt", b, a), b, a)
 
     def keep_nan(self, x: str, y: str) -> str:
-        """y, but x where x is NaN."""
+        """Return y, but x where x is NaN."""
         return self.select(self.compare("uno", x, x), x, y)
 
     def _logic(self, op: str, a: str, b: str) -> str:
@@ -159,7 +159,7 @@ class LLVMEmitter:
         return self._logic("xor", a, self._all("i1", "true"))
 
     def any(self, a: str) -> str:
-        """Whether a truth value holds in any lane, as one bit."""
+        """Return whether a truth value holds in any lane, as one bit."""
         if self.lanes == 1:
             return a
         name = f"@llvm.vector.reduce.or.v{self.lanes}i1"
@@ -203,7 +203,7 @@ class LLVMEmitter:
         return self.index_const(x - (x >> 31 << 32))
 
     def word_product(self, a: str, factor: int) -> tuple[str, str]:
-        """Two words from one multiplication of 64 bits."""
+        """Return the high and low words of a 64-bit product."""
         long = self.wide("i64")
         widened = self.new(f"zext {self.index_type} {a} to {long}")
         product = self.new(f"mul {long} {widened}, {self._all('i64', str(factor))}")
@@ -224,7 +224,7 @@ class LLVMEmitter:
         return self.new(f"sitofp {self.index_type} {part} to {self.type}")
 
     def philox(self, counter: Sequence[str], key: Sequence[str]) -> Sequence[str]:
-        """A call of the generator: written in place a dozen times, it would take LLVM longer than the program."""
+        """Call the generator: inlined a dozen times, it would take LLVM longer than the rest of the program."""
         name, kind = f"@philox{self.lanes}", self.index_type
         four = f"{{ {', '.join([kind] * 4)} }}"
         self.intrinsics.add(self._philox(name, four))
@@ -243,7 +243,7 @@ class LLVMEmitter:
 
     # -- memory -------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:
-        """A whole number of moderate size as a 32-bit integer: a conversion that every vector unit has."""
+        """Convert a whole number of moderate size to a 32-bit integer, which every vector unit can."""
         return self.new(f"fptosi {self.type} {a} to {self.index_type}")
 
     def index_add(self, a: str, b: str) -> str:
@@ -259,7 +259,7 @@ class LLVMEmitter:
         return self.new(f"load {self.type}, ptr {self.pointer(base, k)}, align {self.align}")
 
     def load_shared(self, base: str, k: int | str) -> str:
-        """One number for all lanes; the processor broadcasts it as it loads."""
+        """Load one number for all lanes; the processor broadcasts it during the load."""
         address = self.new(f"getelementptr {self.scalar}, ptr {base}, i64 {k}")
         return self.splat(self.new(f"load {self.scalar}, ptr {address}, align {self.bits // 8}"))
 
@@ -273,7 +273,7 @@ class LLVMEmitter:
         self.lines.append(f"store {self.type} {value}, ptr {self.pointer(base, k)}, align {self.align}")
 
     def clear(self, base: str, k: int, count: int) -> None:
-        """Zero into so many numbers."""
+        """Set ``count`` numbers to zero."""
         self.intrinsics.add("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         address = self.pointer(base, k)
         size = count * self.bytes
@@ -285,7 +285,7 @@ class LLVMEmitter:
         return self._gather(f"@table{table}", flat)
 
     def gather_input(self, area: str, offset: int, flat: str) -> str:
-        """Element ``flat`` of the inputs that start at ``offset``; a lane reads its own column, or what is shared."""
+        """Load element ``flat`` of the inputs from ``offset``; each lane reads its column unless they are shared."""
         if area == "shared" or self.lanes == 1:
             return self._gather(f"%{area}", self.index_add(flat, self.index_const(offset)))
         columns = ", ".join(f"i32 {offset * self.lanes + lane}" for lane in range(self.lanes))
@@ -309,7 +309,7 @@ class LLVMEmitter:
 
 
 class WideEmitter(LLVMEmitter):
-    """Instructions whose lanes are the groups of one program, written between those of a scalar emitter."""
+    """Instructions whose lanes are isomorphic groups of one program, interleaved with those of a scalar emitter."""
 
     def __init__(self, dtype: DTypeLike, lanes: int, narrow: LLVMEmitter) -> None:
         super().__init__(dtype, lanes, narrow.fused, narrow.extremes)
@@ -327,7 +327,7 @@ class WideEmitter(LLVMEmitter):
         return self._gather(f"%{area}", self.index_add(flat, self.index_const(offset)))
 
     def load_each(self, locations: Sequence[tuple[str, int]]) -> str:
-        """Numbers from anywhere, one for each lane."""
+        """Load numbers from any locations, one for each lane."""
         area, first = locations[0]
         if list(locations) == [(area, first + lane) for lane in range(self.lanes)]:
             address = self.new(f"getelementptr {self.scalar}, ptr %{area}, i64 {first}")

@@ -1,9 +1,9 @@
 """Branch-free elementary functions, written once against a small emitter interface (LLVM, C and CUDA).
 
-Only additions, products, one division, bit patterns and selects: no table, no libm, and the same bits at every lane
-width. An emitter whose ``fused`` is False may round between a product and a sum; the constants and error-free products
-are then chosen so that accuracy hardly suffers. Bounds, asserted in the tests (ulp: units in the last place; in
-brackets without fused operations):
+Only additions, products, one division, bit patterns and selects: no tables, no libm, and identical bits at every lane
+width. An emitter whose ``fused`` is False may round between a product and a sum; constants and error-free products are
+then chosen so that little accuracy is lost. Bounds, asserted in the tests (ulp: units in the last place; in brackets
+without fused operations):
 
 ========  ==========================  ==========================  ==================================================
 function  float64                     float32                     range and limits
@@ -45,19 +45,20 @@ _EXP = {
          0.16666666666666669, 0.5000000000000001, 1.0, 1.0),
     32: (0.0013926311211112728, 0.00836328121969456, 0.041666553849406554, 0.16666576375075393, 0.5, 1.0, 1.0),
 }  # fmt: skip
-_LOG = {  # fdlibm's, from the highest power of s^2 down
+_LOG = {  # from fdlibm, highest power of s^2 first
     64: (1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01, 2.222219843214978396e-01,
          2.857142874366239149e-01, 3.999999999940941908e-01, 6.666666666666735130e-01),
     32: (0.24279078841, 0.28498786688, 0.40000972152, 0.66666662693),
 }  # fmt: skip
-_ATAN = {  # fdlibm's and Cephes', for |t| < tan(pi/8), from the highest power of t^2 down
+_ATAN = {  # from fdlibm and Cephes, for |t| < tan(pi/8), highest power of t^2 first
     64: (1.62858201153657823623e-02, -3.65315727442169155270e-02, 4.97687799461593236017e-02,
          -5.83357013379057348645e-02, 6.66107313738753120669e-02, -7.69187620504482999495e-02,
          9.09088713343650656196e-02, -1.11111104054623557880e-01, 1.42857142725034663711e-01,
          -1.99999999998764832476e-01, 3.33333333333329318027e-01),
     32: (-8.05374449538e-2, 1.38776856032e-1, -1.99777106478e-1, 3.33329491539e-1),
 }  # fmt: skip
-# pi/2 as a sum. Fused: two full parts, since k times the first is not rounded. Unfused: short parts, exact times k.
+# pi/2 as a sum. Fused: two full-precision parts, since k times the first is not rounded. Unfused: short parts, whose
+# products with k are exact.
 _HALF_PI = {
     (64, True): (1.5707963267948966, 6.123233995736766e-17),
     (64, False): (1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21),
@@ -80,16 +81,16 @@ _SIGN_BIT = {64: -(1 << 63), 32: -(1 << 31)}
 _WHOLE = {64: 1.5 * 2.0**52, 32: 1.5 * 2.0**23}
 _WHOLE_BITS = {64: 0x4338000000000000, 32: 0x4B400000}
 _TINY = {64: 2.2250738585072014e-308, 32: 1.1754943508222875e-38}
-_LARGEST = {64: 8.98846567431158e307, 32: 1.7014117e38}  # half of the largest number: the sum of two is finite
+_LARGEST = {64: 8.98846567431158e307, 32: 1.7014117e38}  # half of the largest number, so that the sum of two is finite
 _EXP_RANGE = {64: (-708.6, 709.9), 32: (-87.6, 88.95)}
 _EXP2_RANGE = {64: (-1022.4, 1024.4), 32: (-126.4, 128.4)}
-_LOG2_OF_ZERO = {64: -1e12, 32: -1e8}  # finite, so that times zero is zero
+_LOG2_OF_ZERO = {64: -1e12, 32: -1e8}  # finite, so that its product with zero is zero
 
 Value: TypeAlias = str  # an operand in the target's text
 
 
 def sincos(e: Emitter, x: Value) -> tuple[Value, Value]:
-    """(sin x, cos x): Cody-Waite reduction to [-pi/4, pi/4], then fdlibm's (Cephes' in float32) polynomials."""
+    """Return (sin x, cos x): Cody-Waite reduction to [-pi/4, pi/4], then polynomials of fdlibm (float32: Cephes)."""
     shifted = e.fma(x, e.const(2 / math.pi), e.const(_WHOLE[e.bits]))
     turns, quadrant, r = e.sub(shifted, e.const(_WHOLE[e.bits])), e.as_int(shifted), x
     for part in _HALF_PI[e.bits, bool(e.fused)]:
@@ -104,7 +105,7 @@ def sincos(e: Emitter, x: Value) -> tuple[Value, Value]:
 
 
 def exp(e: Emitter, x: Value) -> Value:
-    """2^k exp(x - k ln 2)."""
+    """Return exp(x) as 2^k exp(x - k ln 2)."""
     low, high = _EXP_RANGE[e.bits]
     x = e.minimum(e.maximum(x, e.const(low)), e.const(high))
     shifted = e.fma(x, e.const(_LOG2E[e.bits][0]), e.const(_WHOLE[e.bits]))
@@ -114,7 +115,7 @@ def exp(e: Emitter, x: Value) -> Value:
 
 
 def log(e: Emitter, x: Value) -> Value:
-    """k ln 2 + log(m), fdlibm's arrangement."""
+    """Return log(x) as k ln 2 + log(m), arranged as in fdlibm."""
     k, f = _split(e, x)
     half_square, series = _log_parts(e, f)
     high, low = _LN2[e.bits]
@@ -122,11 +123,11 @@ def log(e: Emitter, x: Value) -> Value:
     y = e.fma(k, e.const(high), e.sub(f, small))
     y = e.select(e.lt(x, e.const(_TINY[e.bits])), e.const(-math.inf), y)
     y = e.select(e.lt(x, e.const(0)), e.const(math.nan), y)
-    return e.select(e.lt(x, e.const(math.inf)), y, x)  # inf and NaN stay
+    return e.select(e.lt(x, e.const(math.inf)), y, x)  # inf and NaN are kept
 
 
 def power(e: Emitter, x: Value, y: Value) -> Value:
-    """2^(y log2 x); the logarithm is kept as a head and a tail, so that large exponents keep their digits."""
+    """Return x^y as 2^(y log2 x); the logarithm has a head and a tail, for accuracy at large exponents."""
     k, f = _split(e, x)
     half_square, series = _log_parts(e, f)
     square_tail = _product_tail(e, e.mul(f, e.const(0.5)), f, half_square)
@@ -143,20 +144,20 @@ def power(e: Emitter, x: Value, y: Value) -> Value:
     limit = _LOG2_OF_ZERO[e.bits]
     total = e.select(e.lt(x, e.const(_TINY[e.bits])), e.const(limit), total)
     total = e.select(e.lt(x, e.const(math.inf)), total, e.const(-limit))
-    y = e.minimum(e.maximum(y, e.const(limit * 1e3)), e.const(-limit * 1e3))  # infinite ones have no product tail
+    y = e.minimum(e.maximum(y, e.const(limit * 1e3)), e.const(-limit * 1e3))  # the product tail needs a finite y
     product = e.mul(total, y)
     tail = e.fma(tail, y, _product_tail(e, total, y, product))
     low, high = _EXP2_RANGE[e.bits]
     product = e.minimum(e.maximum(product, e.const(low)), e.const(high))
     shifted = e.add(product, e.const(_WHOLE[e.bits]))
     rest = e.add(e.sub(product, e.sub(shifted, e.const(_WHOLE[e.bits]))), tail)
-    rest = e.minimum(e.maximum(e.mul(rest, e.const(math.log(2))), e.const(-0.4)), e.const(0.4))  # far out: any number
+    rest = e.minimum(e.maximum(e.mul(rest, e.const(math.log(2))), e.const(-0.4)), e.const(0.4))  # beyond: unused
     result = _scaled(e, _horner(e, rest, _EXP[e.bits]), shifted)
     return e.select(e.le(e.const(0), x), result, e.const(math.nan))
 
 
 def atan2(e: Emitter, y: Value, x: Value) -> Value:
-    """The smaller over the larger side, once more reduced to |t| < tan(pi/8), then fdlibm's (Cephes') polynomial."""
+    """Return the angle from the smaller over the larger side, reduced to |t| < tan(pi/8), by a polynomial."""
     ax, ay = e.abs(x), e.abs(y)
     steep = e.lt(ax, ay)  # false for a NaN, which then reaches the quotient from either side
     far = e.const(_LARGEST[e.bits])
@@ -169,7 +170,7 @@ def atan2(e: Emitter, y: Value, x: Value) -> Value:
     (quarter, quarter_tail), (half, half_tail), (whole, whole_tail) = _PI_PARTS[e.bits]
     r = e.sub(t, e.sub(bent, e.select(wide, e.const(quarter_tail), e.const(0))))
     r = e.select(wide, e.add(e.const(quarter), r), r)
-    # the angle to the nearest axis, added to or taken from that axis: 0, pi/2 or pi
+    # the angle from the nearest axis, added to or subtracted from that of the axis: 0, pi/2 or pi
     backwards, mirrored = e.bit_set(e.as_int(x), _SIGN_BIT[e.bits]), e.neg(r)
     r = e.select(steep, e.select(backwards, r, mirrored), e.select(backwards, mirrored, r))
     axis = e.select(steep, e.const(half), e.select(backwards, e.const(whole), e.const(0)))
@@ -185,7 +186,7 @@ def _horner(e: Emitter, x: Value, coefficients: tuple[float, ...]) -> Value:
 
 
 def _split(e: Emitter, x: Value) -> tuple[Value, Value]:
-    """x = (1 + f) 2^k with 1 + f in [sqrt(1/2), sqrt(2)): (k, f), both exact, for normal positive x."""
+    """Return (k, f) with x = (1 + f) 2^k and 1 + f in [sqrt(1/2), sqrt(2)), both exact, for normal positive x."""
     bits = e.as_int(x)
     k = e.shift_right(e.int_sub(bits, e.int_const(_SQRT_HALF_BITS[e.bits])), _MANTISSA[e.bits])
     m = e.as_float(e.int_sub(bits, e.shift_left(k, _MANTISSA[e.bits])))
@@ -194,7 +195,7 @@ def _split(e: Emitter, x: Value) -> tuple[Value, Value]:
 
 
 def _log_parts(e: Emitter, f: Value) -> tuple[Value, Value]:
-    """(h, w): log(1 + f) = f - h + w with h = f^2/2; w is small, so that its rounding does not matter."""
+    """Return (h, w) of log(1 + f) = f - h + w with h = f^2/2; w is small, so that its rounding does not matter."""
     half_square = e.mul(e.mul(f, e.const(0.5)), f)
     s = e.div(f, e.add(f, e.const(2)))
     z = e.mul(s, s)
@@ -202,7 +203,7 @@ def _log_parts(e: Emitter, f: Value) -> tuple[Value, Value]:
 
 
 def _product_tail(e: Emitter, a: Value, b: Value, product: Value) -> Value:
-    """a*b - product without error: one fused operation, or Dekker's six products."""
+    """Return a*b - product without error: one fused operation, or Dekker's algorithm."""
     if e.fused:
         return e.fms(a, b, product)
     (a1, a2), (b1, b2) = _halves(e, a), _halves(e, b)
@@ -211,14 +212,14 @@ def _product_tail(e: Emitter, a: Value, b: Value, product: Value) -> Value:
 
 
 def _halves(e: Emitter, a: Value) -> tuple[Value, Value]:
-    """Veltkamp's split into two halves of the digits."""
+    """Split a number into two halves of its digits (Veltkamp)."""
     spread = e.mul(a, e.const(2.0 ** (27 if e.bits == 64 else 12) + 1))
     high = e.sub(spread, e.sub(spread, a))
     return high, e.sub(a, high)
 
 
 def _scaled(e: Emitter, y: Value, shifted: Value) -> Value:
-    """y 2^k, where ``shifted`` holds k in its low bits; in two factors, for 2^1024 is not a number."""
+    """Return y 2^k, where ``shifted`` holds k in its low bits; in two factors, because 2^1024 overflows."""
     exponent = e.int_add(e.as_int(shifted), e.int_const(_BIAS[e.bits] - 1))
     power_of_two = e.as_float(e.shift_left(exponent, _MANTISSA[e.bits]))
     return e.mul(e.mul(y, power_of_two), e.const(2))

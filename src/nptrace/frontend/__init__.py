@@ -1,1 +1,1 @@
-"""The NumPy that a trace sees: traced scalars and arrays, and NumPy's functions of them."""
+"""NumPy as a trace sees it: traced scalars and arrays, and NumPy's functions of them."""

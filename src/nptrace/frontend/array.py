@@ -1,8 +1,8 @@
 """Symbolic arrays: an ndarray subclass whose elements are traced scalars, so that plain NumPy code traces itself.
 
 ``Array`` is an object-dtype ndarray of ``Scalar`` and plain numbers: shapes, slices, broadcasting, ``@``, ``.T``,
-``np.stack`` and the rest are NumPy's own; ``__array_ufunc__`` and ``__array_function__`` (see dispatch.py) replace what
-NumPy would decide by looking at a value.
+``np.stack`` and the rest are NumPy's own; ``__array_ufunc__`` and ``__array_function__`` (see dispatch.py) replace
+operations in which NumPy would inspect values.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import numeric
-from nptrace._types import Element, Operand
-from nptrace.frontend.scalar import Scalar, number, truth_of
+from nptrace._types import Operand
+from nptrace.frontend.scalar import Element, Scalar, number, truth_of
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.refusal import refusal
 
@@ -29,7 +29,7 @@ Axis: TypeAlias = int | Sequence[int] | None
 class Array(np.ndarray):
     """An object-dtype ndarray of traced scalars and plain numbers."""
 
-    _made_in: int | None = None  # the loop body in which its memory was made: only there may it be changed
+    _made_in: int | None = None  # the loop body in which its memory was allocated; it may be changed only there
 
     def __array_finalize__(self, source: object) -> None:
         if type(source) is Array and self.base is not None:  # a view
@@ -38,7 +38,7 @@ class Array(np.ndarray):
             active = numeric.tracer.get()
             self._made_in = None if active is None else active.scope
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
         from nptrace.frontend.dispatch import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, options)
@@ -49,7 +49,7 @@ class Array(np.ndarray):
         return apply_function(function, args, kwargs)
 
     # -- elements -------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Operand) -> Operand:
+    def __getitem__(self, index: object) -> Operand:
         if type(index) is not int and has_scalars(index):
             if is_truth(index):
                 raise refusal("a mask of traced values has no known size: use np.where(mask, x, 0) instead of x[mask]")
@@ -66,7 +66,7 @@ class Array(np.ndarray):
             mask = index.reshape(index.shape + (1,) * (self.ndim - index.ndim)) if np.ndim(index) else index
             index, value = ..., np.where(mask, value, self)
         elif not isinstance(value, (np.ndarray, Scalar)) and has_scalars(value):
-            value = plain_array(value)  # NumPy would ask the elements of a list for their length
+            value = plain_array(value)  # NumPy would call len() on the elements of a list
         if is_truth(self):
             value = wrap(_to_truths(plain(value)))
         elif holds_truths(value):
@@ -78,15 +78,15 @@ class Array(np.ndarray):
             return bool(self.view(np.ndarray).item())
         raise refusal("the truth of a traced array is not known while tracing: use np.where(condition, a, b)")
 
-    def __contains__(self, value: Operand) -> bool:
+    def __contains__(self, value: object) -> bool:
         if has_scalars(self) or has_scalars(value):
             raise refusal("`in` compares traced values: use np.any(np.abs(x - value) < tolerance) in np.where")
         return value in self.view(np.ndarray)
 
-    def fill(self, value: Operand) -> None:
+    def fill(self, value: object) -> None:
         self[...] = value
 
-    # -- what NumPy would answer for floats -----------------------------------------------------------------------
+    # -- attributes as for an array of floats -----------------------------------------------------------------------
     @property
     def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
@@ -129,9 +129,9 @@ class Array(np.ndarray):
 
 
 def _known_only(name: str, remedy: str) -> None:
-    """A method that reads values: it works on an Array of constants, and is refused on traced values."""
+    """Return a method that reads values: it works on an Array of constants and raises on traced values."""
 
-    def method(self: Array, *args: Operand, **kwargs: Operand) -> Operand:
+    def method(self: Array, *args: object, **kwargs: object) -> Operand:
         if has_scalars(self) or has_scalars(args):
             raise refusal(f".{name}() of a traced array: {remedy}")
         numbers = plain_numbers(self)
@@ -159,23 +159,24 @@ for _names, _remedy in (
         _known_only(_name, _remedy)
 
 
-# -- making and taking apart -----------------------------------------------------------------------------------------
-def wrap(values: Operand) -> Operand:
-    """An object ndarray as Array; a single element as itself."""
+# -- construction and conversion
+# -----------------------------------------------------------------------------------------
+def wrap(values: object) -> Operand:
+    """Return an object ndarray as an Array; a single element as it is."""
     if isinstance(values, np.ndarray):
         return values.view(Array) if values.ndim else values.item()
     return values
 
 
 def symbols(graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...]) -> Operand:
-    """An Array of the given nodes; a Scalar for shape ()."""
-    # an assignment would ask every Scalar in three ways whether it is an array
+    """Return an Array of the given nodes; a Scalar for shape ()."""
+    # an assignment would check in three ways whether each Scalar is an array
     out = _fromiter([Scalar(graph, n) for n in nodes], object, len(nodes))
     return out.reshape(shape).view(Array) if shape != () else out[0]
 
 
 def plain(x: Operand) -> Operand:
-    """x with every Array and Scalar inside seen as a base-class object ndarray."""
+    """Return x with every Array inside viewed as a base-class object ndarray."""
     if isinstance(x, np.ndarray):
         return x.view(np.ndarray) if type(x) is Array else x
     if type(x) is Scalar:
@@ -187,13 +188,13 @@ def plain(x: Operand) -> Operand:
     return x
 
 
-def plain_array(values: Operand) -> np.ndarray:
-    """A pytree of lists of traced values as a base-class object ndarray."""
+def plain_array(values: object) -> np.ndarray:
+    """Return a pytree of lists of traced values as a base-class object ndarray."""
     return _array(values, dtype=object).view(np.ndarray)
 
 
 def has_scalars(values: Operand) -> bool:
-    """Whether a pytree of lists and arrays holds a traced scalar (an Array may hold plain numbers only)."""
+    """Return whether a pytree of lists and arrays holds a traced scalar (an Array may hold only numbers)."""
     if type(values) is Scalar:
         return True
     if isinstance(values, np.ndarray):
@@ -202,8 +203,8 @@ def has_scalars(values: Operand) -> bool:
     return type(values) in (list, tuple) and any(map(has_scalars, values))
 
 
-def has_symbols(values: Operand) -> bool:
-    """Whether a pytree of lists, arrays and numbers holds a traced value or a symbolic array."""
+def has_symbols(values: object) -> bool:
+    """Return whether a pytree of lists, arrays and numbers holds a traced value or a symbolic array."""
     if type(values) is Scalar or type(values) is Array:
         return True
     if isinstance(values, np.ndarray):
@@ -211,8 +212,8 @@ def has_symbols(values: Operand) -> bool:
     return isinstance(values, (list, tuple)) and any(map(has_symbols, values))
 
 
-def is_truth(values: Operand) -> bool:
-    """Whether all elements are truth values."""
+def is_truth(values: object) -> bool:
+    """Return whether all elements are truth values."""
     if type(values) is Scalar:
         return values.is_truth
     if not isinstance(values, np.ndarray):
@@ -223,8 +224,8 @@ def is_truth(values: Operand) -> bool:
     return values.size > 0 and all(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def holds_truths(values: Operand) -> bool:
-    """Whether any element is a truth value."""
+def holds_truths(values: object) -> bool:
+    """Return whether any element is a truth value."""
     if type(values) is Scalar:
         return values.is_truth
     if not isinstance(values, np.ndarray):
@@ -235,15 +236,15 @@ def holds_truths(values: Operand) -> bool:
     return any(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def alike(values: Operand) -> Operand:
-    """An object array of either truth values or numbers: beside a number NumPy makes a truth value 0 or 1."""
+def alike(values: object) -> Operand:
+    """Return an object array of only truth values or only numbers: beside numbers, truth values become 0 or 1."""
     if isinstance(values, np.ndarray) and holds_truths(values) and not is_truth(values):
         return _to_numbers(values.view(np.ndarray))
     return values
 
 
-def known(index: Operand) -> Operand:
-    """An index with Arrays of constants as plain ones (whole numbers stay whole)."""
+def known(index: object) -> Operand:
+    """Return an index with Arrays of constants as plain arrays (integers stay integers)."""
     if type(index) is Array:
         return _array(index.tolist())
     if type(index) is tuple:
@@ -251,15 +252,15 @@ def known(index: Operand) -> Operand:
     return index
 
 
-def plain_numbers(values: Operand) -> np.ndarray:
-    """A float or boolean array of a pytree that holds no traced scalar."""
+def plain_numbers(values: object) -> np.ndarray:
+    """Return a pytree without traced scalars as a float or boolean array."""
     if isinstance(values, np.ndarray) and values.view(np.ndarray).dtype != object:
         return values
     return _asarray(values, dtype=bool if is_truth(values) else float).view(np.ndarray)
 
 
-def counted(values: Operand) -> Operand:
-    """Truth values as 0 and 1, as NumPy takes them in a sum."""
+def counted(values: object) -> Operand:
+    """Return truth values as 0 and 1, as in NumPy's sums."""
     base = plain(values)
     if isinstance(base, _TRUTHS):
         return float(base)
@@ -269,21 +270,21 @@ def counted(values: Operand) -> Operand:
 
 
 def elements(leaf: Operand) -> Iterable[Element]:
-    """The elements of an array or a number, flat."""
+    """Return the elements of an array or a number, flat."""
     return leaf.view(np.ndarray).ravel().tolist() if isinstance(leaf, np.ndarray) else [leaf]
 
 
 def check_writable(array: np.ndarray) -> None:
-    """Refuse a change in place that NumPy would show elsewhere and the trace would not."""
+    """Refuse an in-place change that would be visible elsewhere in NumPy but not in the trace."""
     if not array.flags.writeable:
         raise refusal(
-            "an argument of the traced function, or what a loop carries, is changed in place: write x = x + 1 rather"
+            "an argument of the traced function, or the carry of a loop, is changed in place: write x = x + 1 rather"
             " than x += 1, or change a copy (x = x.copy())"
         )
     active = numeric.tracer.get()
     if active is not None and getattr(array, "_made_in", active.scope) != active.scope:
         raise refusal(
-            "an array made outside of the body of a repeat is changed inside it, but the body is traced once: carry it"
+            "an array made outside the body of a repeat is changed inside it, but the body is traced once: carry it"
             " through the loop and return a changed copy"
         )
 

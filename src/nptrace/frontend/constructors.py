@@ -1,10 +1,10 @@
 """While a trace runs, let ``np.array([x, 0.0])`` and ``np.zeros(3)`` make arrays that hold traced values.
 
 NumPy's protocols do not reach its constructors: ``np.array([x, 0.0])`` gives a base-class object array, on which
-np.maximum or np.where fail, and ``np.zeros(3)[0] = x`` asks x for a float. Both fail loudly, and ``like=q`` (NEP 35)
-cures both; but the code of a user should need no cure. So for the length of a trace, and for its thread alone, the
-constructors in the ``numpy`` namespace are replaced by ones that return symbolic arrays.
-Code that did ``from numpy import zeros`` keeps the original and gets the error with the remedy.
+np.maximum or np.where fail, and ``np.zeros(3)[0] = x`` calls ``float(x)``. Both raise, and ``like=q`` (NEP 35) avoids
+both, but users should not need to write it. So during a trace, and only in its thread, the constructors in the
+``numpy`` namespace are replaced by versions that return symbolic arrays. Code that did ``from numpy import zeros``
+keeps the original and gets the error with the remedy.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.random  # loaded on first use otherwise: its modules must be known here
+import numpy.random  # otherwise loaded on first use: its modules must be known here
 from numpy.typing import DTypeLike
 
 from nptrace import numeric
@@ -51,17 +51,17 @@ def _replacement(name: str, original: Callable) -> Callable:
         if has_symbols(args[0]):
             return make(*args, **kwargs)
         result = original(*args, **kwargs)
-        # a list of floats written down is often filled in later; an existing array is left alone
+        # a literal list of floats is often assigned to later; an existing array is left alone
         return wrap(result.astype(object)) if type(args[0]) in (list, tuple) and result.dtype == float else result
 
     return construct
 
 
 def _of_list(original: Callable) -> Callable:
-    """NumPy does not look into lists for who answers a function: make them arrays first."""
+    """Convert lists to arrays first: NumPy's dispatch does not look inside lists."""
 
     @functools.wraps(original)
-    def function(*args: Operand, **kwargs: Operand) -> Operand:
+    def function(*args: object, **kwargs: object) -> Operand:
         if numeric.tracer.get() is not None:
             args = tuple(wrap(plain_array(x)) if type(x) in (list, tuple) and has_scalars(x) else x for x in args)
         return original(*args, **kwargs)
@@ -78,7 +78,7 @@ _REPLACEMENTS = {name: _of_list(f) if name in _OF_LISTS else _replacement(name, 
 
 
 class _PlainNumpy:
-    """The ``numpy`` that np.random's compiled code sees: it fills the memory of ``np.empty(n)`` as numbers, unasked."""
+    """The ``numpy`` for np.random's compiled code, which writes floats into the memory of ``np.empty(n)``."""
 
     def __getattr__(self, name: str) -> object:
         return _ORIGINALS.get(name) or getattr(np, name)
@@ -91,7 +91,7 @@ _RANDOM = tuple(
 
 @contextlib.contextmanager
 def symbolic_constructors() -> Iterator[None]:
-    """Replace numpy's constructors until the block ends; they act only where a trace runs (``nptrace.tracer``)."""
+    """Replace numpy's constructors until the block ends; they act only while a trace runs (``nptrace.tracer``)."""
     global _users
     with _lock:
         _users += 1

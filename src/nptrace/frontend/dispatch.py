@@ -1,7 +1,7 @@
 """NumPy's functions of traced values: the ufuncs here, the other functions in functions.py.
 
-A function that is not known to be right for traced values is refused: an unknown one might look at a value, or at the
-type of the elements, and go on with a wrong number.
+A function that is not known to be correct for traced values is refused: it might inspect a value or the element type,
+and silently give a wrong number.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Element, Operand
+from nptrace._types import Operand
 from nptrace.frontend.array import (
     Array,
     Axis,
@@ -26,17 +26,17 @@ from nptrace.frontend.array import (
     wrap,
 )
 from nptrace.frontend.elementary import PAIR, TWO_RESULTS, UNARY
-from nptrace.frontend.scalar import Scalar
+from nptrace.frontend.scalar import Element, Rule, Scalar
 from nptrace.ir.refusal import refusal
 
-REMEDY = "write it with arithmetic, np.where, lookup or repeat, or do it outside of the traced function"
+REMEDY = "write it with arithmetic, np.where, lookup or repeat, or do it outside the traced function"
 
 
-def _unary(rule: Callable[[Element], Element], ufunc: np.ufunc) -> np.ufunc:
+def _unary(rule: Callable[[Scalar], Scalar], ufunc: np.ufunc) -> np.ufunc:
     return np.frompyfunc(lambda a: rule(a) if type(a) is Scalar else ufunc(a), 1, 1)
 
 
-def _pair(rule: Callable[[Element, Element], Element], ufunc: np.ufunc) -> np.ufunc:
+def _pair(rule: Rule, ufunc: np.ufunc) -> np.ufunc:
     def one(a: Element, b: Element) -> Element:
         if type(a) is not Scalar and type(b) is not Scalar:
             return ufunc(a, b)
@@ -56,7 +56,7 @@ def _two_results(rule: Callable[..., Operand], ufunc: np.ufunc) -> np.ufunc:
 
 
 _PAIRS = {getattr(np, name): _pair(rule, getattr(np, name)) for name, rule in PAIR.items()}
-_OWN_LOOPS = {  # NumPy's own object loops call the operators of Scalar
+_OWN_LOOPS = {  # NumPy's object loops call the operators of Scalar
     f: f for f in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive, np.matmul, np.vecdot)
 } | {getattr(np, name): getattr(np, name) for name in ("matvec", "vecmat") if hasattr(np, name)}
 UFUNCS: dict[np.ufunc, np.ufunc] = {
@@ -72,11 +72,11 @@ _LOGICAL = frozenset({*_PAIRWISE_LOGICAL, np.logical_not})
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, Operand]) -> Operand:
-    """``Array.__array_ufunc__``."""
+    """Implement ``Array.__array_ufunc__``."""
     rule = UFUNCS.get(ufunc)
     if rule is None:
         if getattr(np, ufunc.__name__, None) is not ufunc and set("".join(ufunc.types)) <= set("O->"):
-            rule = ufunc  # np.frompyfunc or np.vectorize of a Python function: it meets the scalars themselves
+            rule = ufunc  # np.frompyfunc or np.vectorize of a Python function, which receives the scalars themselves
         elif not has_scalars(inputs):
             return getattr(ufunc, method)(
                 *(plain_numbers(x) if isinstance(x, np.ndarray) else x for x in inputs), **options
@@ -92,7 +92,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     options.pop("casting", None)
     if method == "at":
         if type(inputs[0]) is not Array:
-            raise refusal("in-place change of a float array by a traced value: make it with np.zeros in the function")
+            raise refusal("in-place change of a float array by a traced value: create it with np.zeros in the function")
         check_writable(inputs[0])
     if method == "reduce" and rule not in _OWN_LOOPS:
         result = reduce(rule, inputs[0], *inputs[1:], **options)
@@ -111,8 +111,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     return outs[0] if len(outs) == 1 else outs
 
 
-def _operand(x: Operand) -> Operand:
-    """A list of traced values must become an array of them, not of arrays of one."""
+def _operand(x: object) -> Operand:
+    """Convert a list of traced values to an array of scalars, not of one-element arrays."""
     return plain_array(x) if type(x) in (list, tuple) and has_scalars(x) else plain(x)
 
 
@@ -124,7 +124,7 @@ def _outputs(ufunc: np.ufunc, options: dict[str, Operand]) -> tuple | None:
         if out is not None and (not isinstance(out, np.ndarray) or out.view(np.ndarray).dtype != object):
             raise refusal(
                 f"in-place change of a float array by a traced value ({_name(ufunc)}): write y = y + x rather than"
-                " y += x, or make y with np.zeros or np.array inside the traced function"
+                " y += x, or create y with np.zeros or np.array inside the traced function"
             )
         if out is not None:
             check_writable(out)
@@ -141,15 +141,15 @@ def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: DTypeLike | None) -> Non
     raise refusal(f"{_name(ufunc)}(..., dtype={np.dtype(dtype)}): every traced value is a real number")
 
 
-def truths(values: Operand) -> Operand:
-    """Return whether values are other than zero: the first one of a logical reduction is a truth value too."""
+def truths(values: object) -> Operand:
+    """Return whether values are nonzero: a logical reduction starts from a truth value too."""
     return wrap(UFUNCS[np.logical_or](_operand(values), False))
 
 
 def reduce(
-    rule: np.ufunc, values: Operand, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: Operand = None
+    rule: np.ufunc, values: object, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: object = None
 ) -> Operand:
-    """``rule.reduce`` over any axes: NumPy reduces a Python function over one axis only."""
+    """Return ``rule.reduce`` over any axes: NumPy reduces a Python function over one axis only."""
     a = _asarray(plain(truths(values) if rule in _IDENTITIES else values))
     axes = range(a.ndim) if axis is None else [int(k) % a.ndim for k in np.ravel(axis)]
     kept = [k for k in range(a.ndim) if k not in axes]
@@ -166,7 +166,7 @@ def reduce(
     return wrap(result)
 
 
-def _wrap_all(result: Operand) -> Operand:
+def _wrap_all(result: object) -> Operand:
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
 
@@ -180,7 +180,7 @@ def _name(function: Callable) -> str:
 
 
 def apply_function(function: Callable, args: tuple, kwargs: dict[str, Operand]) -> Operand:
-    """``Array.__array_function__``."""
+    """Implement ``Array.__array_function__``."""
     from nptrace.frontend.functions import ADAPTED, COUNTING, NATIVE, REMEDIES
 
     kwargs.pop("like", None)
@@ -201,12 +201,12 @@ def apply_function(function: Callable, args: tuple, kwargs: dict[str, Operand]) 
             raise refusal(f"{_name(function)}(..., out=): the output must be made inside the traced function")
         out[...] = result
         return out
-    if not has_scalars((*args, *kwargs.values())):  # constants only: numbers are known after all
+    if not has_scalars((*args, *kwargs.values())):  # constants only: their values are known
         return function(*map(_numbers, args), **{k: _numbers(v) for k, v in kwargs.items()})
     raise refusal(f"{_name(function)} cannot be traced: {REMEDIES.get(function, REMEDY)}")
 
 
-def _alike(result: Operand) -> Operand:
+def _alike(result: object) -> Operand:
     return wrap(alike(result))
 
 
@@ -216,7 +216,7 @@ def _numbers(x: Operand) -> Operand:
     return plain_numbers(x) if type(x) is Array else x
 
 
-def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
+def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
     return apply_ufunc(ufunc, method, inputs, options)
 
 
@@ -229,7 +229,7 @@ Scalar.__array_function__ = _scalar_function  # type: ignore[attr-defined]
 
 
 def _as_array(name: str) -> Callable[..., Operand]:
-    """A method that a np.float64 shares with arrays."""
+    """Return a method that np.float64 shares with arrays."""
     return lambda self, *args, **kwargs: getattr(plain(self).view(Array), name)(*args, **kwargs)
 
 

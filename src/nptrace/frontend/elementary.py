@@ -1,17 +1,19 @@
 """NumPy's elementary functions of traced scalars, built from the graph's few operations.
 
-Where a formula loses digits (expm1, log1p, sinh, tanh near 0) a series takes over below a threshold; both are
-evaluated, one is selected, and both are harmless where they are not selected, so that derivatives stay finite too.
+Where a formula loses digits (expm1, log1p, sinh, tanh near 0), a series is used below a threshold. Both are evaluated
+and one is selected; the other stays finite, so that derivatives stay finite too.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar, overload
 
 import numpy as np
 
-from nptrace._types import Element
 from nptrace.frontend.scalar import (
     BINARY,
+    Element,
+    Rule,
     Scalar,
     _set_operator,
     binary,
@@ -25,50 +27,52 @@ from nptrace.frontend.scalar import (
 )
 from nptrace.ir.refusal import refusal
 
+E = TypeVar("E", bound=Element)
+
 
 # -- primitives ------------------------------------------------------------------------------------------------------
-def sqrt(x: Element) -> Element:
+def sqrt(x: Scalar) -> Scalar:
     return unary("sqrt", x)
 
 
-def exp(x: Element) -> Element:
+def exp(x: Scalar) -> Scalar:
     return unary("exp", x)
 
 
-def log(x: Element) -> Element:
+def log(x: Scalar) -> Scalar:
     return unary("log", x)
 
 
-def floor(x: Element) -> Element:
+def floor(x: Scalar) -> Scalar:
     return unary("floor", decides(x))
 
 
-def decides(x: Element) -> Element:
-    """A traced number whose quotients are divided truly: 49 * (1 / 49) is rounded down to 0."""
+def decides(x: E) -> E:
+    """Return a traced number whose quotients are true divisions, since floor(49 * (1 / 49)) is 0."""
     if is_scalar(x):
         x.graph.decide_by(x.node)
     return x
 
 
-def _polynomial(x: Element, coefficients: Sequence[float]) -> Element:
-    """Lowest power first."""
-    total = coefficients[-1]
+def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Element:
+    """Evaluate a polynomial, lowest power first."""
+    total: Element = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         total = total * x + c
     return total
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------
-def ceil(x: Element) -> Element:
+def ceil(x: Scalar) -> Scalar:
     return -floor(-x)
 
 
-def trunc(x: Element) -> Element:
+def trunc(x: Scalar) -> Scalar:
     return select(x < 0, ceil(x), floor(x))
 
 
-def rint(x: Element) -> Element:
-    """To the nearest whole number, halves to the even one, with the sign of x also where that is zero."""
+def rint(x: Scalar) -> Scalar:
+    """Round to the nearest integer, halves to even; a zero has the sign of x."""
     size = absolute(decides(x))
     below = floor(size)
     rest, half = size - below, 0.5 * below
@@ -78,14 +82,14 @@ def rint(x: Element) -> Element:
 
 
 def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
-    """(floor(a / b), a - b floor(a / b)) with the rest in [0, b), or (b, 0] for a negative b.
+    """Return (floor(a / b), a - b floor(a / b)) with the remainder in [0, b), or (b, 0] for a negative b.
 
-    The quotient of a rounded reciprocal can be off by one next to a whole number: the rest shows it. The divisor is
-    split, so that the rest is exact without a fused multiply-add too.
+    The quotient by a rounded reciprocal can be off by one near an integer, which the remainder reveals. The divisor is
+    split, so that the remainder is exact even without a fused multiply-add.
     """
     if not is_scalar(b) and math.isinf(b):
         return _by_infinity(a, b)
-    q = unary("floor", decides(a) / decides(b))
+    q = unary("floor", BINARY["truediv"](decides(a), decides(b)))
     head, tail = _halves(b) if is_scalar(b) else _split(float(b))
     rest, after = a - q * head - q * tail, a - (q + 1.0) * head - (q + 1.0) * tail
     if is_scalar(b):
@@ -100,7 +104,7 @@ def _quotient_and_rest(a: Element, b: Element) -> tuple[Element, Element]:
 
 
 def _by_infinity(a: Element, b: Element) -> tuple[Element, Element]:
-    """(floor(a / b), the rest) for an infinite b: a itself, or b if their signs differ; NaN for an infinite a."""
+    """Return (floor(a / b), remainder) for infinite b: the remainder is a, or b if signs differ; NaN for infinite a."""
     opposite = ((a < 0) & (b > 0)) | ((a > 0) & (b < 0))
     finite = absolute(a) < math.inf
     whole, rest = select(opposite, -1.0, 0.0), select(opposite, b, a)
@@ -108,7 +112,7 @@ def _by_infinity(a: Element, b: Element) -> tuple[Element, Element]:
 
 
 def _split(b: float) -> tuple[float, float]:
-    """b as a sum of 26 and 27 bits: products of the parts with a whole number below 2^26 are exact."""
+    """Split b into parts of 26 and 27 bits: their products with an integer below 2^26 are exact."""
     if not math.isfinite(b):
         raise refusal(f"a traced value modulo the constant {b}")
     mantissa, exponent = math.frexp(b)
@@ -116,8 +120,8 @@ def _split(b: float) -> tuple[float, float]:
     return head, b - head
 
 
-def _halves(b: Element) -> tuple[Element, Element]:
-    """A traced b as a sum (Veltkamp's) of 41 and 12 bits, in single precision 12 and 12: exact for quotients < 4096."""
+def _halves(b: Scalar) -> tuple[Scalar, Scalar]:
+    """Split a traced b (Veltkamp) into 41 and 12 bits, in float32 12 and 12: exact for quotients < 4096."""
     scaled = 4097.0 * b
     head = scaled - (scaled - b)
     return head, b - head
@@ -132,34 +136,38 @@ def floor_divide(a: Element, b: Element) -> Element:
 
 
 def fmod(a: Element, b: Element) -> Element:
-    """The rest with the sign of a."""
+    """Return the remainder with the sign of a."""
     rest = remainder(absolute(a), absolute(b))
     return select(a < 0, -rest, rest)
 
 
 # -- signs and special values ----------------------------------------------------------------------------------------
+@overload
+def absolute(x: Scalar) -> Scalar: ...
+@overload
+def absolute(x: Element) -> Element: ...
 def absolute(x: Element) -> Element:
-    return abs(x)
+    return abs(x) if is_scalar(x) else abs(float(x))
 
 
-def sign(x: Element) -> Element:
-    """floor in the last branch is 0 at 0, NaN at NaN, and flat."""
+def sign(x: Scalar) -> Scalar:
+    """Return the sign of x; floor in the last branch is 0 at 0, NaN at NaN, and has derivative zero."""
     return select(x > 0, 1.0, select(x < 0, -1.0, floor(x)))
 
 
-def isnan(x: Element) -> Element:
+def isnan(x: Scalar) -> Scalar:
     return ~((x < 0) | (x >= 0))
 
 
-def isfinite(x: Element) -> Element:
+def isfinite(x: Scalar) -> Scalar:
     return absolute(x) < math.inf
 
 
-def isinf(x: Element) -> Element:
+def isinf(x: Scalar) -> Scalar:
     return absolute(x) >= math.inf
 
 
-def signbit(x: Element) -> Element:
+def signbit(x: Scalar) -> Scalar:
     return (x < 0) | (1.0 / x < 0)  # the reciprocal of -0.0 is -inf
 
 
@@ -172,12 +180,12 @@ def copysign(a: Element, b: Element) -> Element:
 
 def heaviside(x: Element, at_zero: Element) -> Element:
     if not is_scalar(x):
-        return at_zero if x == 0 else np.heaviside(x, 0)
+        return at_zero if x == 0 else float(np.heaviside(x, 0))
     return select(x > 0, 1.0, select(x < 0, 0.0, select(x >= 0, at_zero, x)))
 
 
 def fmax(a: Element, b: Element) -> Element:
-    """The larger one, or the one that is not NaN."""
+    """Return the larger of a and b, or the one that is not NaN."""
     return _ignoring_nan(BINARY["maximum"], a, b)
 
 
@@ -185,8 +193,8 @@ def fmin(a: Element, b: Element) -> Element:
     return _ignoring_nan(BINARY["minimum"], a, b)
 
 
-def _ignoring_nan(rule: Callable[[Element, Element], Element], a: Element, b: Element) -> Element:
-    result = rule(a, b)
+def _ignoring_nan(rule: Rule, a: Element, b: Element) -> Element:
+    result: Element = rule(a, b)
     for x, other in ((a, b), (b, a)):
         if is_scalar(x):
             result = select(isnan(x), other, result)
@@ -202,25 +210,25 @@ _COSH = [1 / math.factorial(2 * k) for k in range(10)]
 _ARTANH = [1 / (2 * k + 1) for k in range(12)]
 
 
-def _near_zero(x: Element, bound: float) -> tuple[Element, Element, Element]:
-    """(whether |x| < bound, x there and 0 elsewhere, x elsewhere and 1 there)."""
+def _near_zero(x: Scalar, bound: float) -> tuple[Scalar, Scalar, Scalar]:
+    """Return (|x| < bound, x where that holds and 0 elsewhere, 1 where it holds and x elsewhere)."""
     near = absolute(x) < bound
     return near, select(near, x, 0.0), select(near, 1.0, x)
 
 
-def expm1(x: Element) -> Element:
+def expm1(x: Scalar) -> Scalar:
     near, small, _ = _near_zero(x, 0.5)
     return select(near, small * _polynomial(small, _EXPM1), exp(x) - 1.0)
 
 
-def log1p(x: Element) -> Element:
-    """2 artanh(x / (2 + x)) near 0."""
+def log1p(x: Scalar) -> Scalar:
+    """Return log(1 + x), by 2 artanh(x / (2 + x)) near 0."""
     near, small, large = _near_zero(x, 0.25)
     s = small / (2.0 + small)
     return select(near, 2.0 * s * _polynomial(s * s, _ARTANH), log(1.0 + large))
 
 
-def sinh(x: Element) -> Element:
+def sinh(x: Scalar) -> Scalar:
     near, small, _ = _near_zero(x, 1.0)
     size = absolute(x)
     half = exp(0.5 * size)  # its square would overflow before the result does
@@ -228,12 +236,12 @@ def sinh(x: Element) -> Element:
     return select(near, small * _polynomial(small * small, _SINH), select(x < 0, -large, large))
 
 
-def cosh(x: Element) -> Element:
+def cosh(x: Scalar) -> Scalar:
     half = exp(0.5 * absolute(x))
     return 0.5 * half * half + 0.5 / (half * half)
 
 
-def tanh(x: Element) -> Element:
+def tanh(x: Scalar) -> Scalar:
     near, small, _ = _near_zero(x, 0.6)
     square = small * small
     e = exp(-2.0 * absolute(x))
@@ -241,56 +249,56 @@ def tanh(x: Element) -> Element:
     return select(near, small * _polynomial(square, _SINH) / _polynomial(square, _COSH), select(x < 0, -large, large))
 
 
-def arcsinh(x: Element) -> Element:
+def arcsinh(x: Scalar) -> Scalar:
     size = absolute(x)
     large, t = _beyond_squares(size)
     value = select(large, log(size) + math.log(2), log1p(t + t * t / (1.0 + sqrt(1.0 + t * t))))
     return select(x < 0, -value, value)
 
 
-def arccosh(x: Element) -> Element:
+def arccosh(x: Scalar) -> Scalar:
     large, inside = _beyond_squares(x)
     t = inside - 1.0
     value = select(large, log(x) + math.log(2), log1p(t + sqrt(t * (t + 2.0))))
-    return select(x < 1.0, math.nan, value)  # far below 1 the root would cancel t
+    return select(x < 1.0, math.nan, value)  # far below 1, t would be lost beside the root
 
 
-def _beyond_squares(x: Element) -> tuple[Element, Element]:
-    """(whether 1 is nothing beside the square of x, which might overflow; x where it is not, elsewhere 2)."""
+def _beyond_squares(x: Scalar) -> tuple[Scalar, Scalar]:
+    """Return (whether 1 is negligible beside x², which might overflow; x where it is not, 2 elsewhere)."""
     large = x > 1e9
     return large, select(large, 2.0, x)
 
 
-def arctanh(x: Element) -> Element:
+def arctanh(x: Scalar) -> Scalar:
     size = absolute(x)
     value = 0.5 * log1p(2.0 * size / (1.0 - size))
     return select(x < 0, -value, value)
 
 
-def exp2(x: Element) -> Element:
+def exp2(x: Scalar) -> Scalar:
     return 2.0**x
 
 
-def log2(x: Element) -> Element:
+def log2(x: Scalar) -> Scalar:
     return _exact_at_powers(log(x) * (1 / math.log(2)))
 
 
-def log10(x: Element) -> Element:
+def log10(x: Scalar) -> Scalar:
     return _exact_at_powers(log(x) * (1 / math.log(10)))
 
 
-def _exact_at_powers(y: Element) -> Element:
-    """A whole number where y is one but for its rounding: floor(log10(1000)) is 3. floor leaves the derivative to y."""
+def _exact_at_powers(y: Scalar) -> Scalar:
+    """Return y, rounded where it is an integer but for rounding errors: floor(log10(1000)) is 3."""
     off = y - rint(y)
     return y - select(absolute(off) <= 4e-16 * absolute(y), floor(off * 2.0**52) * 2.0**-52, 0.0)
 
 
-def logaddexp(a: Element, b: Element) -> Element:
-    return BINARY["maximum"](a, b) + log1p(exp(-absolute(a - b)))
+def logaddexp(a: Element, b: Element) -> Scalar:
+    return BINARY["maximum"](a, b) + log1p(exp(-absolute(BINARY["sub"](a, b))))
 
 
-def cbrt(x: Element) -> Element:
-    """A power and one Newton step, where its products are in range: the root of the cube of a whole number is whole."""
+def cbrt(x: Scalar) -> Scalar:
+    """Return the cube root: a power, then a Newton step where it cannot overflow; exact for cubes of integers."""
     size = absolute(x)
     root = size ** (1 / 3)
     usual = (size > 1e-30) & (size < 1e30)
@@ -300,41 +308,41 @@ def cbrt(x: Element) -> Element:
 
 
 # -- angles ----------------------------------------------------------------------------------------------------------
-def tan(x: Element) -> Element:
+def tan(x: Scalar) -> Scalar:
     return unary("sin", x) / unary("cos", x)
 
 
-def arctan(x: Element) -> Element:
+def arctan(x: Scalar) -> Scalar:
     return BINARY["arctan2"](x, 1.0)
 
 
-def arcsin(x: Element) -> Element:
+def arcsin(x: Scalar) -> Scalar:
     return BINARY["arctan2"](x, sqrt((1.0 - x) * (1.0 + x)))
 
 
-def arccos(x: Element) -> Element:
+def arccos(x: Scalar) -> Scalar:
     return BINARY["arctan2"](sqrt((1.0 - x) * (1.0 + x)), x)
 
 
 def hypot(a: Element, b: Element) -> Element:
-    """Scaled by the larger one, so that squares neither over- nor underflow."""
+    """Return sqrt(a² + b²), scaled by the larger one, so that squares neither overflow nor underflow."""
     a, b = absolute(a), absolute(b)
     large, small = BINARY["maximum"](a, b), BINARY["minimum"](a, b)
     ratio = small / select(large > 0, large, 1.0)
     return select((a >= math.inf) | (b >= math.inf), math.inf, large * sqrt(1.0 + ratio * ratio))
 
 
-# -- the tables that dispatch reads ----------------------------------------------------------------------------------
-def _number_of(x: Element) -> Element:
-    """A truth value as a number: functions of one give numbers."""
+# -- tables for dispatch ----------------------------------------------------------------------------------
+def _number_of(x: Scalar) -> Scalar:
+    """Return a truth value as a number, since functions of it give numbers."""
     return x * 1.0 if x.is_truth else x
 
 
-def _of_number(rule: Callable[[Element], Element]) -> Callable[[Element], Element]:
+def _of_number(rule: Callable[[Scalar], Scalar]) -> Callable[[Scalar], Scalar]:
     return lambda x: rule(_number_of(x))
 
 
-def _of_numbers(rule: Callable[[Element, Element], Element]) -> Callable[[Element, Element], Element]:
+def _of_numbers(rule: Rule) -> Rule:
     def checked(a: Element, b: Element) -> Element:
         graph_of(a, b)
         return rule(*(_number_of(x) if is_scalar(x) else x for x in (a, b)))
@@ -342,7 +350,7 @@ def _of_numbers(rule: Callable[[Element, Element], Element]) -> Callable[[Elemen
     return checked
 
 
-UNARY: dict[str, Callable[[Element], Element]] = {
+UNARY: dict[str, Callable[[Scalar], Scalar]] = {
     name: _of_number(rule)
     for name, rule in {
         "sqrt": sqrt,
@@ -389,7 +397,7 @@ UNARY |= {
     "logical_not": lambda x: ~x,
     "invert": lambda x: ~x,
 }
-PAIR: dict[str, Callable[[Element, Element], Element]] = {
+PAIR: dict[str, Rule] = {
     "add": BINARY["add"],
     "subtract": BINARY["sub"],
     "multiply": BINARY["mul"],
@@ -426,29 +434,29 @@ PAIR: dict[str, Callable[[Element, Element], Element]] = {
         }.items()
     },
 }
-TWO_RESULTS: dict[str, Callable[..., Element]] = {
+TWO_RESULTS: dict[str, Callable[..., tuple[Element, Element]]] = {
     "divmod": lambda a, b: _quotient_and_rest(a, b),
     "modf": lambda x: (x - trunc(x), trunc(x)),
 }
 
 
-def _either(a: Element, b: Element, name: str) -> Element:
-    """Equality does not care for the order; a plain first operand must not answer for itself."""
+def _either(a: Element, b: Element, name: str) -> Scalar:
+    """Compare with the traced operand first: equality is symmetric, and a plain number would compare by itself."""
     return BINARY[name](a, b) if is_scalar(a) else BINARY[name](b, a)
 
 
-def _reflected_divmod(self: Element, other: Element) -> tuple[Element, Element]:
+def _reflected_divmod(self: Scalar, other: Element) -> tuple[Element, Element]:
     return _quotient_and_rest(other, self)
 
 
-def _round(self: Element, digits: int | None = None) -> Element:
+def _round(self: Scalar, digits: int | None = None) -> Scalar:
     scale = 10.0 ** (digits or 0)
     if scale < 1:
         raise refusal("rounding to tens or hundreds: divide, np.rint, and multiply")
     return rint(self) if scale == 1 else rint(self * scale) / scale
 
 
-for _name, _rule in UNARY.items():  # NumPy asks the elements of a plain object array: np.sin(a) calls a[0].sin()
+for _name, _rule in UNARY.items():  # NumPy calls methods of the elements of an object array: np.sin(a) calls a[0].sin()
     setattr(Scalar, _name, _rule)
 for _name in ("arctan2", "hypot", "fmod", "fmax", "fmin", "copysign", "heaviside", "logaddexp"):
     setattr(Scalar, _name, PAIR[_name])

@@ -1,7 +1,7 @@
-"""NumPy's functions that are not ufuncs, for traced values: which run as they are, which have a version here.
+"""NumPy's functions that are not ufuncs, for traced values: those that run unchanged, and those with a version here.
 
-``NATIVE`` functions only move elements, or combine them with + and *: NumPy's own code is right for them on arrays of
-objects. ``ADAPTED`` ones decide by value or by type in NumPy. All others are refused.
+``NATIVE`` functions only move elements, or combine them with + and *: NumPy's code is correct for them on object
+arrays. ``ADAPTED`` functions decide by value or by type in NumPy. All others are refused.
 """
 
 import math
@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Element, Given, Operand
+from nptrace._types import Given, Operand
 from nptrace.frontend import linear_algebra
 from nptrace.frontend.array import (
     Array,
@@ -33,26 +33,26 @@ from nptrace.frontend.array import (
     wrap,
 )
 from nptrace.frontend.dispatch import UFUNCS, reduce
-from nptrace.frontend.scalar import Scalar, is_scalar, select
+from nptrace.frontend.scalar import Element, Scalar, is_scalar, select
 from nptrace.ir.refusal import refusal
 
 _where = np.frompyfunc(select, 3, 1)
 
 
 # -- choices ---------------------------------------------------------------------------------------------------------
-def where(condition: Operand, *branches: Operand) -> Operand:
+def where(condition: object, *branches: object) -> Operand:
     if len(branches) != 2:
         raise refusal("np.where(condition) finds positions by value: use np.where(condition, a, b)")
     return wrap(alike(_where(_elements(condition), *map(_elements, branches))))
 
 
-def _elements(x: Operand) -> Operand:
+def _elements(x: object) -> Operand:
     return plain(x) if not isinstance(x, (list, tuple)) else plain_array(x)
 
 
 def select_first(condlist: Operand, choicelist: Operand, default: Operand = 0) -> Operand:
     if len(condlist) != len(choicelist):
-        raise ValueError("np.select: as many choices as conditions")
+        raise ValueError("np.select needs as many choices as conditions")
     result = default
     for condition, choice in reversed(list(zip(condlist, choicelist))):
         result = where(condition, choice, result)
@@ -74,7 +74,7 @@ def clip(
     return _deliver(np.positive(result) if result is a else result, out)
 
 
-def _deliver(result: Operand, out: object) -> Operand:
+def _deliver(result: object, out: object) -> Operand:
     if out is None:
         return result
     if type(out) is not Array:
@@ -98,17 +98,17 @@ def isclose(a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, 
     near = np.abs(a - b) <= atol + rtol * np.abs(b)
     if not has_scalars(b) and np.all(np.isfinite(plain_numbers(_asarray(b)))):
         return near
-    return (near & np.isfinite(b)) | ((a <= b) & (a >= b))  # an infinity is close to itself alone
+    return (near & np.isfinite(b)) | ((a <= b) & (a >= b))  # an infinity is close only to itself
 
 
 # -- reductions ------------------------------------------------------------------------------------------------------
 def _reduction(ufunc: np.ufunc) -> Callable[..., Operand]:
     def function(
-        a: Operand,
+        a: object,
         axis: Axis = None,
         out: object = None,
         keepdims: object = False,
-        initial: Operand = None,
+        initial: object = None,
         where: object = True,
     ) -> Operand:
         if where is not True and where is not np._NoValue:
@@ -185,7 +185,7 @@ def vector_norm(x: Operand, *, axis: Axis = None, keepdims: bool = False, ord: G
     return norm(x, ord, axis, keepdims)
 
 
-def diff(a: Operand, n: int = 1, axis: int = -1, **ends: Operand) -> Operand:
+def diff(a: object, n: int = 1, axis: int = -1, **ends: object) -> Operand:
     if is_truth(a):
         raise refusal("np.diff of booleans: convert them to numbers first (1.0 * condition)")
     return wrap(np.diff(plain(a), n, axis, **{k: plain(v) for k, v in ends.items()}))
@@ -229,14 +229,14 @@ def linspace(
 def interp(
     x: Operand, xp: Operand, fp: Operand, left: Operand = None, right: Operand = None, period: Operand = None
 ) -> Operand:
-    """Piecewise linear; ``xp`` must be known. The segment is found by counting the knots below x."""
+    """Interpolate linearly; ``xp`` must be known. The segment is found by counting the knots below x."""
     if period is not None:
         raise refusal("np.interp with period=: reduce x with % first")
     if has_scalars(xp):
         raise refusal("np.interp with traced knots xp: the knots must be known; fp and x may be traced")
     knots = np.ravel(plain_numbers(xp)).astype(float)
     if len(knots) != len(fp) or (np.diff(knots) <= 0).any():
-        raise refusal("np.interp needs as many values as knots, and knots that increase")
+        raise refusal("np.interp needs as many values as knots, and increasing knots")
     values = plain(_asarray(fp)) if has_symbols(fp) else _asarray(fp, dtype=float)
     result = wrap(np.frompyfunc(lambda one: _interpolate(one, knots, values.tolist()), 1, 1)(plain(x)))
     if left is not None:
@@ -273,7 +273,7 @@ def _interpolate(x: Element, knots: np.ndarray, values: list) -> Element:
 
 
 def _at_knots(x: Element, knots: np.ndarray, values: list, result: Element) -> Element:
-    """At a knot NumPy gives its value, be it beside one that is not finite: those that are known are looked at."""
+    """Give a knot's value at that knot, as NumPy does, even beside a value that is known not to be finite."""
     if all(is_scalar(value) or math.isfinite(value) for value in values):
         return result
     for value, knot in zip(values, knots):
@@ -283,7 +283,7 @@ def _at_knots(x: Element, knots: np.ndarray, values: list, result: Element) -> E
 
 def pad(array: Operand, pad_width: Given, mode: Given = "constant", **options: Operand) -> Operand:
     if mode not in ("constant", "edge", "wrap", "reflect") or has_scalars(tuple(options.values())):
-        raise refusal("np.pad of traced values: only constant (by known values), edge, wrap and reflect")
+        raise refusal("np.pad of traced values supports only constant (by known values), edge, wrap and reflect")
     return wrap(np.pad(plain(array), pad_width, mode, **options))
 
 
@@ -293,7 +293,8 @@ def count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> O
     return np.sum(a, axis=axis, keepdims=keepdims)
 
 
-# -- making arrays ---------------------------------------------------------------------------------------------------
+# -- constructing arrays
+# ---------------------------------------------------------------------------------------------------
 def _like(fill: float) -> Callable[..., Operand]:
     def make(
         prototype: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Given = None
@@ -306,12 +307,12 @@ def _like(fill: float) -> Callable[..., Operand]:
 
 
 def full_like(
-    prototype: Operand,
-    fill_value: Operand,
+    prototype: object,
+    fill_value: object,
     dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Given = None,
+    shape: object = None,
 ) -> Operand:
     out = _like(0.0)(prototype, dtype, shape=shape)
     out[...] = fill_value
@@ -319,7 +320,7 @@ def full_like(
 
 
 def _construct(function: Callable) -> Callable[..., Operand]:
-    """np.zeros(..., like=x) and friends: object arrays that traced values can be assigned into."""
+    """Return a version of np.zeros etc. that makes object arrays, into which traced values can be assigned."""
     copies = function.__name__ in ("array", "asarray", "asanyarray", "ascontiguousarray", "copy")
 
     def make(*args: Operand, **kwargs: Operand) -> Operand:
@@ -339,7 +340,7 @@ def _construct(function: Callable) -> Callable[..., Operand]:
             return wrap(_to_numbers(made) if real and holds_truths(made) else alike(made))
         made = function(*args, **kwargs).astype(object)
         if function.__name__ == "empty":
-            made[...] = np.nan  # an element that is read before it is written shows
+            made[...] = np.nan  # makes an element visible that is read before it is written
         return wrap(made)
 
     return make
@@ -347,13 +348,13 @@ def _construct(function: Callable) -> Callable[..., Operand]:
 
 def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:
     if type(dst) is not Array:
-        raise refusal("np.copyto of traced values into a float array: make it with np.zeros in the traced function")
+        raise refusal("np.copyto of traced values into a float array: create it with np.zeros in the traced function")
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
-def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
+def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
     if type(a) is not Array:
-        raise refusal("np.fill_diagonal of a float array with traced values: make it with np.zeros first")
+        raise refusal("np.fill_diagonal of a float array with traced values: create it with np.zeros first")
     check_writable(a)
     np.fill_diagonal(plain(a), plain(val), wrap)
 
@@ -436,12 +437,14 @@ NATIVE = (
     | _named("cross outer matmul tensordot trace diagonal matrix_transpose multi_dot vecdot", np.linalg)
     | _named("sliding_window_view", np.lib.stride_tricks)
 )
-_SOLVE = "write the factorisation with arithmetic (its loops unroll), or do it outside of the traced function"
+_SOLVE = "write the factorisation with arithmetic (its loops unroll), or do it outside the traced function"
 _ORDER = "the order of traced values is not known; use np.minimum, np.maximum and np.where"
 _PLACE = "where traced values lie is not known; use np.where(condition, a, b)"
 REMEDIES = {
     **dict.fromkeys(_named("det eig eigh eigvals eigvalsh svd lstsq qr matrix_rank", np.linalg), _SOLVE),
-    np.linalg.pinv: "its rank is a decision; the damped form is J.T @ np.linalg.solve(J @ J.T + c**2 * np.eye(m), x)",
+    np.linalg.pinv: (
+        "its rank depends on values; the damped form is J.T @ np.linalg.solve(J @ J.T + c**2 * np.eye(m), x)"
+    ),
     **dict.fromkeys(_named("sort argsort argmax argmin median quantile percentile unique searchsorted"), _ORDER),
     **dict.fromkeys(_named("nonzero flatnonzero argwhere extract compress place putmask put"), _PLACE),
     np.array_equal: "== on traced values is a mistake in floating point; use np.abs(a - b) < tolerance",

@@ -1,7 +1,7 @@
-"""A trace in words for people: as LaTeX, as Python that runs with NumPy alone, or as C.
+"""A trace in readable form: as LaTeX, as Python that needs only NumPy, or as C.
 
-Small mechanisms come out as sums of harmonics (``harmonics``), with c12 for cos(q1 + q2); what has no such form, or one
-that is much longer, is written step by step, shared values named t1, t2, ...
+Small mechanisms become sums of harmonics (``harmonics``), with c12 for cos(q1 + q2); an expression without such a form,
+or with a much longer one, is written step by step, with shared values named t1, t2, ...
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from nptrace.frontend.tracer import Trace
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.harmonics import NotHarmonic, Term, sums
 
-_LONGEST = 90  # characters of one step
-_WORTH = 2.0  # times the characters of steps that sums of harmonics may have, since they can be read
+_LONGEST = 90  # most characters of one step
+_WORTH = 2.0  # how much longer than steps a sum of harmonics may be, since it is easier to read
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names of inputs: in Python, and in LaTeX."""
+    """The names of inputs in Python and in LaTeX."""
 
     python: tuple[str, ...]
     latex: tuple[str, ...]
 
 
 def python_text(traced: Trace, function: str, arguments: Sequence[str], names: Names, about: str) -> str:
-    """The trace as the source of a function; every argument is an array, unpacked into ``names``."""
+    """Return the trace as Python source; every argument is an array, unpacked into ``names``."""
     lines, at = ["import numpy as np", "", "", f"def {function}({', '.join(arguments)}):", f'    """{about}"""'], 0
     for argument, size in zip(arguments, traced.argument_sizes):
         own = names.python[at : at + size]
@@ -44,7 +44,7 @@ def python_text(traced: Trace, function: str, arguments: Sequence[str], names: N
 
 
 def c_text(traced: Trace, function: str, arguments: Sequence[str], names: Names, about: str) -> str:
-    """The trace as the source of a C function; every argument is an array, the result one in row-major order."""
+    """Return the trace as C source; every argument is an array, the result a row-major array."""
     shape = _one_shape(traced)
     taken = "".join(f"const double {argument}[{n}], " for argument, n in zip(arguments, traced.argument_sizes))
     lines = [f"/* {about} */", "#include <math.h>", ""]
@@ -61,7 +61,7 @@ def c_text(traced: Trace, function: str, arguments: Sequence[str], names: Names,
 
 
 def _code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return definitions and entries, as sums of harmonics where that is worth it."""
+    """Return definitions and entries, as sums of harmonics where these are short enough."""
     written = _Steps(traced.graph, traced.outputs, names.python, style)
     by_steps = written.steps, [written.text(o) for o in traced.outputs]
     try:
@@ -72,12 +72,12 @@ def _code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, s
 
 
 def _length(steps: Sequence[tuple[str, str]], results: Sequence[str]) -> int:
-    """Return the characters of definitions and entries."""
+    """Return the length of definitions and entries in characters."""
     return sum(len(left) + len(right) for left, right in steps) + sum(map(len, results))
 
 
 def equations(traced: Trace, symbol: str, names: Names, digits: int = 4) -> list[str]:
-    """The trace as LaTeX, one equation for every entry that is not zero: M_{11} = 0.5 + 0.1 \\cos(q_2)."""
+    """Return the trace as LaTeX, one equation for every nonzero entry: M_{11} = 0.5 + 0.1 \\cos(q_2)."""
     steps = _Steps(traced.graph, traced.outputs, names.latex, _latex_style(digits))
     written, lines = [steps.text(o) for o in traced.outputs], [f"{left} = {right}" for left, right in steps.steps]
     try:
@@ -90,7 +90,7 @@ def equations(traced: Trace, symbol: str, names: Names, digits: int = 4) -> list
 
 
 def latex(traced: Trace, symbol: str, names: Names, digits: int = 4) -> str:
-    """All equations in one aligned block."""
+    """Return all equations in one aligned block."""
     rows = [line.replace(" = ", " &= ", 1) for line in equations(traced, symbol, names, digits)]
     return "\n".join([r"\begin{aligned}", " \\\\\n".join(rows), r"\end{aligned}"])
 
@@ -103,7 +103,7 @@ def _one_shape(traced: Trace) -> tuple[int, ...]:
 
 # -- harmonics --------------------------------------------------------------------------------------------------------
 def _harmonic_code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, str]], list[str]]:
-    """(definitions of the sines and cosines, the entries)."""
+    """Return (definitions of the sines and cosines, entries)."""
     found = sums(traced.graph, traced.outputs, traced.input_size)
     waves: dict[str, str] = {}
 
@@ -136,7 +136,7 @@ def _latex_sum(terms: list[Term], names: Names, digits: int) -> str:
 
 
 def _wave_name(term: Term, names: Sequence[str]) -> str:
-    """c12 for cos(q1 + q2), s1m2 for sin(q1 - q2), c11 for cos(2 q1)."""
+    """Return the name of a wave: c12 for cos(q1 + q2), s1m2 for sin(q1 - q2), c11 for cos(2 q1)."""
     used = [
         (k, name.lstrip("q") if name.lstrip("q").isdigit() else name) for k, name in zip(term.harmonics, names) if k
     ]
@@ -150,7 +150,7 @@ def _combination(multiples: Sequence[int], names: Sequence[str], times: str) -> 
 
 
 def _joined(parts: Sequence[tuple[float, str]], number: Callable[[float], str], times: str) -> str:
-    """a x - b y + c, without factors of one."""
+    """Join terms as a x - b y + c, without factors of one."""
     text = ""
     for c, rest in parts:
         size = number(abs(c))
@@ -162,12 +162,12 @@ def _joined(parts: Sequence[tuple[float, str]], number: Callable[[float], str], 
 # -- step by step -----------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class _Style:
-    """How a language writes things down."""
+    """The syntax of a language."""
 
     number: Callable[[float], str]
     temporary: str
     product: str
-    quotient: str  # of {0} by {1}
+    quotient: str  # {0} divided by {1}
     power: str  # {0} to the {1}
     functions: dict[str, str]
 
@@ -227,12 +227,12 @@ def _latex_style(digits: int) -> _Style:
 
 
 class _Steps:
-    """Values that are read twice, or grow too long, get a name; all others are written where they are read."""
+    """Step-by-step code: values that are read twice or grow too long get a name; all others are written in place."""
 
     def __init__(self, graph: Graph, outputs: Sequence[Node], inputs: Sequence[str], style: _Style) -> None:
         self.graph, self.style, self.inputs = graph, style, inputs
         self.steps: list[tuple[str, str]] = []
-        self._texts: dict[Node, tuple[str, int]] = {}  # with the strength of its weakest operator: 0 sum, 1 product, 2
+        self._texts: dict[Node, tuple[str, int]] = {}  # with its weakest operator: 0 sum, 1 product, 2
         live = graph.live(outputs)
         readers = Counter(x for i in live for x in graph.operands(i))
         for i in live:
@@ -274,7 +274,7 @@ class _Steps:
 
 # -- results ----------------------------------------------------------------------------------------------------------
 def _named_entries(written: list[str], symbol: str, shape: tuple[int, ...]) -> list[str]:
-    """M_{12} = M_{21} = ... for equal entries; zeros are left out."""
+    """Name the entries, M_{12} = M_{21} = ... where they are equal; zeros are left out."""
     wide = max(shape, default=1) > 9
     labels = [
         f"{symbol}_{{{(',' if wide else '').join(str(k + 1) for k in index)}}}" if index else symbol

@@ -4,11 +4,11 @@ from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
-from nptrace._types import Element, Operand, PyTree
+from nptrace._types import Operand, PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend import tree
 from nptrace.frontend.array import elements, has_scalars, is_truth, plain, plain_array, plain_numbers, symbols, wrap
-from nptrace.frontend.scalar import Scalar, node_of, truth_of
+from nptrace.frontend.scalar import Element, Scalar, node_of, truth_of
 from nptrace.ir.assumption import Assumption
 from nptrace.ir.graph import Graph, Node
 from nptrace.ir.philox import Part
@@ -16,7 +16,7 @@ from nptrace.ir.refusal import refusal
 
 
 class Tracer:
-    """The running trace: its graph, the loop body it is in, and what it has refused."""
+    """The running trace: its graph, the current loop body, and the errors it has raised."""
 
     def __init__(
         self,
@@ -32,10 +32,10 @@ class Tracer:
         self.assume_valid = assume_valid  # whether derivatives of solutions are valid everywhere
         self.reverse = reverse  # whether loops are differentiated backwards, through every iteration they can make
         self.refusals: list[TraceError] = []
-        self.scope = 0  # a number for every loop body that was entered; 0 is outside of all
+        self.scope = 0  # a number for every loop body that was entered; 0 is outside all loops
         self._bodies = 0
 
-    def lookup(self, table: Operand, position: tuple) -> Operand:
+    def lookup(self, table: object, position: tuple) -> Operand:
         graph = self.graph
         read: Callable[..., Node]
         if has_scalars(table):
@@ -53,7 +53,7 @@ class Tracer:
         return wrap(np.frompyfunc(one, len(position), 1)(*map(plain, position)))
 
     def random(self, parts: Sequence[Part], words: Sequence[Operand]) -> list[Operand]:
-        """Parts of the random block of a counter and a key, in 16-bit words."""
+        """Return parts of the random block of a counter and a key, in 16-bit words."""
         graph = self.graph
 
         def one(*elements: Element) -> tuple[Scalar, ...]:
@@ -63,8 +63,8 @@ class Tracer:
         found = np.frompyfunc(one, len(words), len(parts))(*map(plain, words))
         return [wrap(x) for x in (found if len(parts) > 1 else [found])]
 
-    def _run_time_table(self, table: Operand) -> tuple[int, tuple[int, ...]]:
-        """(first input, shape) of a table whose elements are inputs in a row."""
+    def _run_time_table(self, table: object) -> tuple[int, tuple[int, ...]]:
+        """Return (first input, shape) of a table whose elements are consecutive inputs."""
         table = plain(table) if isinstance(table, np.ndarray) else plain_array(table)
         at = [self.graph.nodes[x.node] if type(x) is Scalar else () for x in table.ravel()]
         if all(n and n[0] == "input" and n[1] == at[0][1] + k for k, n in enumerate(at)):
@@ -75,7 +75,7 @@ class Tracer:
         )
 
     def no_fold(self, values: Operand, which: Operand, name: Hashable) -> Operand:
-        """Constants that are not folded; what is no constant cannot be folded anyway."""
+        """Return constants that are not folded; other values are returned unchanged."""
         graph, which = self.graph, np.asarray(plain(which), dtype=bool).ravel()
         nodes = [node_of(graph, x) for x in elements(values)]
         for k, node in enumerate(nodes):
@@ -84,34 +84,34 @@ class Tracer:
                 nodes[k] = graph.no_fold(known, (name, k))
         return symbols(graph, nodes, np.shape(values))
 
-    def stop_gradient(self, x: PyTree) -> PyTree:
-        """Without a derivative, in a trace that is to be differentiated."""
+    def stop_gradient(self, x: object) -> PyTree:
+        """Return x without a derivative, in a trace that is to be differentiated."""
         return self._each(self.graph.stop_gradient, x) if self.differentiable else x
 
-    def gradient_bottleneck(self, x: PyTree) -> PyTree:
-        """See ``nptrace.gradient_bottleneck``."""
+    def gradient_bottleneck(self, x: object) -> PyTree:
+        """Implement ``nptrace.gradient_bottleneck``."""
         return self._each(self.graph.gradient_bottleneck, x) if self.differentiable else x
 
-    def custom_fixed_point(self, found: PyTree, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
+    def custom_fixed_point(self, found: object, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
         valid = always or self.assume_valid or (self.invalid_flags is not None and self.scope == 0)
         if not self.differentiable or not valid:
             return found
         near = closer(self.stop_gradient(found))
-        changed = tree.difference(near, found, "what was found", truths=True)
+        changed = tree.difference(near, found, "the solution", truths=True)
         given, new = (tree.shapes(tree.flatten(pytree, truths=True)[0]) for pytree in (found, near))
         if changed or new != given:
             but = f", but {changed}" if changed else ""
-            raise refusal(f"custom_fixed_point: the Newton step must return what it is given{but}")
+            raise refusal(f"custom_fixed_point: the Newton step must return a value like its argument{but}")
         return self._each(self.graph.custom_fixed_point, found, near)
 
     def mark_derivative_invalid(self, condition: Operand) -> None:
-        """See ``nptrace.mark_derivative_invalid``."""
+        """Implement ``nptrace.mark_derivative_invalid``."""
         if self.invalid_flags is not None:
             flags = np.where(condition, 1.0, 0.0)
             self.invalid_flags += [node_of(self.graph, x) for x in elements(flags)]
 
-    def _each(self, make: Callable[..., Node], *pytrees: PyTree) -> PyTree:
-        """A pytree whose numbers are made from those of pytrees of the same form."""
+    def _each(self, make: Callable[..., Node], *pytrees: object) -> PyTree:
+        """Apply ``make`` to the numbers of pytrees of the same structure."""
         flat = [tree.flatten(pytree, truths=True) for pytree in pytrees]
         out = []
         for leaves in zip(*(leaves for leaves, _ in flat)):
@@ -126,7 +126,7 @@ class Tracer:
         self,
         count: int,
         body: Callable[[PyTree, PyTree], PyTree],
-        carry: PyTree,
+        carry: object,
         until: Callable[[PyTree], PyTree] | None = None,
         check_first: bool = False,
         body_holds: bool = False,
@@ -138,7 +138,7 @@ class Tracer:
             loop = _Loop(self, "repeat", int(count), carry)
             loop.close(lambda before: (body(loop.counter(), before), None))
             return loop.carried()
-        finished: list[Node] = []  # whether the carry that an iteration is given is finished
+        finished: list[Node] = []  # whether the carry passed to an iteration is finished
 
         def stopping(both: tuple[PyTree, PyTree]) -> tuple[tuple[PyTree, PyTree], None]:
             after = body(loop.counter(), both[0])
@@ -155,7 +155,7 @@ class Tracer:
         return loop.carried()[0]
 
     def scan(
-        self, body: Callable[[PyTree, PyTree], PyTree], carry: PyTree, rows: PyTree, reverse: bool
+        self, body: Callable[[PyTree, PyTree], PyTree], carry: object, rows: object, reverse: bool
     ) -> tuple[PyTree, PyTree]:
         graph = self.graph
         leaves, rebuild = tree.flatten(rows, truths=True)
@@ -178,7 +178,7 @@ class Tracer:
         ]
         row = rebuild(_refill(graph, nodes, [shape[1:] for shape in shapes], truths))
 
-        def iteration(before: PyTree) -> tuple[PyTree, PyTree]:
+        def iteration(before: object) -> tuple[PyTree, PyTree]:
             both = body(before, row)
             if not isinstance(both, tuple) or len(both) != 2:
                 raise refusal("scan: the body must return (carry, row), a pair")
@@ -188,9 +188,9 @@ class Tracer:
         return loop.carried(), loop.kept()
 
     def _rows_given(self, table: Sequence[Node], count: int) -> list[Callable[[int], Node] | None]:
-        """How a region reads each column of rows that are inputs one after the other: where they lie already.
+        """Return how a region reads each column of rows that are consecutive inputs: in place.
 
-        Not in a trace that is to be differentiated, where the derivatives of such rows may be wanted one by one.
+        Not in a trace that is to be differentiated, which may need the derivatives of such rows one by one.
         """
         graph, width = self.graph, len(table) // count
         first = graph.nodes[table[0]][1] if table and graph.op(table[0]) == "input" else None
@@ -210,9 +210,9 @@ class Tracer:
 
 
 class _Loop:
-    """A loop in the making: its region, what it carries, and what it keeps of every iteration."""
+    """A loop under construction: its region, its carry, and the values that it keeps from every iteration."""
 
-    def __init__(self, tracer: Tracer, name: str, count: int, carry: PyTree, reverse: bool = False) -> None:
+    def __init__(self, tracer: Tracer, name: str, count: int, carry: object, reverse: bool = False) -> None:
         self.tracer, self.name, self.count, self.carry = tracer, name, count, carry
         self.leaves, self.rebuild = tree.flatten(carry, truths=True)
         self.shapes, self.truths = tree.shapes(self.leaves), [is_truth(leaf) for leaf in self.leaves]
@@ -226,10 +226,10 @@ class _Loop:
         return Scalar(self.tracer.graph, self.tracer.graph.counter(self.region))
 
     def close(self, body: Callable[[PyTree], tuple[PyTree, PyTree]], finished: Sequence[Node] | None = None) -> None:
-        """Trace the body, which returns what it carries and what it keeps.
+        """Trace the body, which returns the next carry and the values to keep.
 
-        ``finished``: the loop ends when its last carried number becomes 1. Where this holds a node once the body was
-        traced, the truth of which says that a carry is finished already, such a carry is kept.
+        ``finished``: the loop ends when its last carried number becomes 1. If it holds a node after the body was
+        traced, that node tells whether a carry is already finished; such a carry is kept.
         """
         graph = self.tracer.graph
         results, kept = self._trace_body(body, self.params)
@@ -246,7 +246,7 @@ class _Loop:
         self.node = graph.repeat(self.region, self.initial, results, self.saves, stop)
 
     def _held(self, results: Sequence[Node], given: Sequence[Node], finished: Node) -> list[Node]:
-        """Return what the next iteration is given: a finished carry as it is, by a choice unless the body makes one."""
+        """Return the next carry: a finished carry is kept, by a select unless the body already does so."""
         graph, known = self.tracer.graph, Assumption(self.tracer.graph, finished)
         ended = graph.less(graph.const(0.5), self.params[-1])
         held, changed = list(results), False
@@ -268,22 +268,22 @@ class _Loop:
             tracer.scope = outside
         changed = tree.difference(after, self.carry, "the carry", truths=True)
         if changed:
-            raise refusal(f"{name}: the body must return what it is given, but {changed}")
+            raise refusal(f"{name}: the body must return a carry like its argument, but {changed}")
         new, _ = tree.flatten(after, truths=True)
         if tree.shapes(new) != self.shapes:
-            raise refusal(f"{name}: the body was given shapes {self.shapes} and returned {tree.shapes(new)}")
+            raise refusal(f"{name}: the body received shapes {self.shapes} and returned {tree.shapes(new)}")
         if [is_truth(leaf) for leaf in new] != self.truths:
             raise refusal(f"{name}: a boolean became a number in the carry, or the reverse")
         return self._nodes(new), kept
 
     def carried(self) -> PyTree:
-        """Return what the last iteration leaves."""
+        """Return the carry of the last iteration."""
         graph = self.tracer.graph
         nodes = [graph.item(self.node, k) for k in range(len(self.initial))]
         return self.rebuild(_refill(graph, nodes, self.shapes, self.truths, False))
 
     def kept(self) -> PyTree:
-        """Return what all iterations kept, a row each."""
+        """Return the values kept by all iterations, one row each."""
         graph, nodes, at = self.tracer.graph, list[Node](), 0
         for shape in self.kept_shapes:
             slots = range(at, at + tree.size(shape))
@@ -298,7 +298,7 @@ class _Loop:
 def as_symbols(
     graph: Graph, nodes: Sequence[Node], shape: tuple[int, ...], truth: bool, frozen: bool = True
 ) -> Operand:
-    """Traced values of a shape; ``truth``: the nodes are 0 or 1 and stand for truth values."""
+    """Return traced values of a shape; ``truth``: the nodes are 0 or 1 and represent truth values."""
     if truth:
         nodes = [graph.less(graph.const(0.5), n) for n in nodes]
     values = symbols(graph, nodes, shape)

@@ -1,22 +1,22 @@
 """One traced number or truth value: a node of a graph with Python's arithmetic.
 
-It answers every question about its value (``if x:``, ``float(x)``, ``x == y``, ``a[x]``, ``{}[x]``) with a
-``TraceError`` that says what to write instead: a trace that cannot be right stops. Questions about its kind it answers
-as the ``np.float64`` or ``np.bool_`` that it stands for, so that code that asks takes the same branch as in plain
-NumPy.
+Every use of its value (``if x:``, ``float(x)``, ``x == y``, ``a[x]``, ``{}[x]``) raises a ``TraceError`` that says what
+to write instead: a trace that cannot be correct stops. Its type looks like the ``np.float64`` or ``np.bool_`` that it
+represents, so that code that checks types takes the same branch as in plain NumPy.
 """
 
 import numbers
 from collections.abc import Callable
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, TypeGuard, overload
 
 import numpy as np
 
 from nptrace import numeric
-from nptrace._types import Element
 from nptrace.ir.graph import BOOLEAN_OPS, Graph, Node
 from nptrace.ir.refusal import refusal
 
+Element: TypeAlias = "Scalar | float"  # one number or truth value of an array, or a symbol in its place
+Rule: TypeAlias = Callable[[Element, Element], Element]  # for two elements, at least one of them traced
 _FLOAT, _BOOL = np.dtype(np.float64), np.dtype(np.bool_)
 
 
@@ -55,7 +55,28 @@ class Scalar:
     def conjugate(self) -> "Scalar":
         return self
 
-    # -- refusals -------------------------------------------------------------------------------------------------
+    if TYPE_CHECKING:  # set by _set_operator
+
+        def __add__(self, other: Element) -> "Scalar": ...
+        def __radd__(self, other: Element) -> "Scalar": ...
+        def __sub__(self, other: Element) -> "Scalar": ...
+        def __rsub__(self, other: Element) -> "Scalar": ...
+        def __mul__(self, other: Element) -> "Scalar": ...
+        def __rmul__(self, other: Element) -> "Scalar": ...
+        def __truediv__(self, other: Element) -> "Scalar": ...
+        def __rtruediv__(self, other: Element) -> "Scalar": ...
+        def __pow__(self, other: Element) -> "Scalar": ...
+        def __rpow__(self, other: Element) -> "Scalar": ...
+        def __lt__(self, other: Element) -> "Scalar": ...
+        def __le__(self, other: Element) -> "Scalar": ...
+        def __gt__(self, other: Element) -> "Scalar": ...
+        def __ge__(self, other: Element) -> "Scalar": ...
+        def __and__(self, other: Element) -> "Scalar": ...
+        def __rand__(self, other: Element) -> "Scalar": ...
+        def __or__(self, other: Element) -> "Scalar": ...
+        def __ror__(self, other: Element) -> "Scalar": ...
+
+    # -- operations that raise -----------------------------------------------------------------------------------------
     def __bool__(self) -> bool:
         raise refusal(
             "the truth of a traced value is not known while tracing: use np.where(condition, a, b), np.maximum,"
@@ -77,10 +98,10 @@ class Scalar:
     def __index__(self) -> int:
         raise refusal("a traced value cannot index an array or count a loop: use lookup(table, i), repeat(n, ...)")
 
-    def __ne__(self, other: object) -> Element:
+    def __ne__(self, other: Element) -> "Scalar":  # type: ignore[override]
         return ~_equal(self, other)
 
-    def __eq__(self, other: object) -> Element:
+    def __eq__(self, other: Element) -> "Scalar":  # type: ignore[override]
         return _equal(self, other)
 
     def __hash__(self) -> int:
@@ -96,13 +117,13 @@ class Scalar:
     def __reduce__(self) -> NoReturn:
         raise refusal("a traced value cannot be pickled or sent to another process")
 
-    def __getattr__(self, name: str) -> Element:
-        # hasattr must keep working for what no number has; what a number has and a trace lacks is refused
+    def __getattr__(self, name: str) -> NoReturn:
+        # hasattr must keep working for names that no number has; attributes of numbers that a trace lacks raise
         if not name.startswith("_") and hasattr(np.float64, name):
             raise refusal(f".{name} of a traced number is not supported")
         raise AttributeError(f"a traced number has no attribute {name!r}")
 
-    # -- the questions and methods of a np.float64 ----------------------------------------------------------------
+    # -- attributes and methods of np.float64 ----------------------------------------------------------------
     ndim, shape, size = 0, (), 1
 
     @property
@@ -110,7 +131,7 @@ class Scalar:
         return _BOOL if self.is_truth else _FLOAT
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # what isinstance sees
+    def __class__(self) -> type:  # seen by isinstance
         return np.bool_ if self.is_truth else np.float64
 
     @property
@@ -138,21 +159,20 @@ class Scalar:
 
 
 # -- nodes of elements -----------------------------------------------------------------------------------------------
-def is_scalar(x: object) -> bool:
-    """Whether x is a traced scalar (isinstance would ask its __class__, which says float64)."""
+def is_scalar(x: object) -> TypeGuard[Scalar]:
+    """Return whether x is a traced scalar (isinstance would read its __class__, which is float64)."""
     return type(x) is Scalar
 
 
-def lift(graph: Graph, x: Element) -> Node | None:
-    """The node of an element, truth values as they are; None if it is no real number."""
-    kind = type(x)
-    if kind is Scalar:
+def lift(graph: Graph, x: object) -> Node | None:
+    """Return the node of an element, truth values unchanged; None if it is not a real number."""
+    if type(x) is Scalar:
         if x.graph is not graph:
             raise refusal("a value of one trace was kept and used in another: traced functions must be pure")
         return x.node
-    if kind is float or kind is int:
+    if type(x) is float or type(x) is int:
         return graph.const(x)
-    if kind is bool or kind is np.bool_:
+    if type(x) is bool or type(x) is np.bool_:
         return graph.truth(bool(x))
     if isinstance(x, numbers.Real):
         return graph.const(x)
@@ -164,14 +184,14 @@ def lift(graph: Graph, x: Element) -> Node | None:
 
 
 def number(graph: Graph, node: Node) -> Node:
-    """A truth value as 0 or 1; a number as itself."""
+    """Return a truth value as 0 or 1, a number as it is."""
     if graph.nodes[node][0] in BOOLEAN_OPS:
         return graph.select(node, graph.const(1), graph.const(0))
     return node
 
 
 def node_of(graph: Graph, element: object) -> Node:
-    """The number node behind an element of a traced result."""
+    """Return the number node of an element of a traced result."""
     node = lift(graph, element)
     if node is None:
         raise refusal(f"a traced function expected a number, got {_brief(element)}")
@@ -179,7 +199,7 @@ def node_of(graph: Graph, element: object) -> Node:
 
 
 def truth_of(graph: Graph, element: object) -> Node:
-    """The truth node of an element: as it is, or whether the number is not zero."""
+    """Return the truth node of an element; a number is true if it is not zero."""
     node = lift(graph, element)
     if node is None:
         raise refusal(f"a traced function expected a condition, got {_brief(element)}")
@@ -203,13 +223,17 @@ def graph_of(*elements: object) -> Graph:
 
 
 # -- element rules ---------------------------------------------------------------------------------------------------
-def unary(op: str, a: Scalar) -> Element:
-    """A graph operation on one scalar."""
+def unary(op: str, a: Scalar) -> Scalar:
+    """Return the rule of a graph operation on one scalar."""
     return Scalar(a.graph, a.graph.unary(op, number(a.graph, a.node)))
 
 
+@overload
+def select(condition: Scalar, a: Element, b: Element) -> Scalar: ...
+@overload
+def select(condition: Element, a: Element, b: Element) -> Element: ...
 def select(condition: Element, a: Element, b: Element) -> Element:
-    """np.where for one element; of two truth values a truth value."""
+    """Return np.where for one element; a truth value if both choices are truth values."""
     if type(condition) is not Scalar:
         return a if condition else b
     g = condition.graph
@@ -222,14 +246,18 @@ def select(condition: Element, a: Element, b: Element) -> Element:
 Build = Callable[[Graph, Node, Node], Node]
 
 
-def binary(build: Build, truths: Build | None = None) -> Callable[[Element, Element], Element]:
-    """The rule for two elements, at least one of them traced, from a graph method; NotImplemented for no number.
+def binary(build: Build, truths: Build | None = None) -> Callable[[Element, Element], Scalar]:
+    """Return the rule for two elements, at least one traced, from a graph method; NotImplemented for non-numbers.
 
-    ``truths``: the rule for two truth values, where NumPy has another one for them (True + True is True).
+    ``truths``: the rule for two truth values, where NumPy treats them differently (True + True is True).
     """
 
-    def rule(a: Element, b: Element) -> Element:
-        g = a.graph if type(a) is Scalar else b.graph
+    def rule(a: Element, b: Element) -> Scalar:
+        if type(a) is Scalar:
+            g = a.graph
+        else:
+            assert type(b) is Scalar
+            g = b.graph
         x, y = lift(g, a), lift(g, b)
         if x is None or y is None:
             return NotImplemented
@@ -250,14 +278,14 @@ def _refuse_difference(g: Graph, a: Node, b: Node) -> Node:
 
 
 def xor(g: Graph, a: Node, b: Node) -> Node:
-    """Exactly one of two truth nodes."""
+    """Return whether exactly one of two truth nodes holds."""
     return g.logical("and", g.logical("or", a, b), g.logical_not(g.logical("and", a, b)))
 
 
-def logical(build: Build) -> Callable[[Element, Element], Element]:
-    """The rule for two elements taken as truth values."""
+def logical(build: Build) -> Callable[[Element, Element], Scalar]:
+    """Return the rule for two elements taken as truth values."""
 
-    def rule(a: Element, b: Element) -> Element:
+    def rule(a: Element, b: Element) -> Scalar:
         g = graph_of(a, b)
         return Scalar(g, build(g, truth_of(g, a), truth_of(g, b)))
 
@@ -271,9 +299,11 @@ def _refuse_equality(g: Graph, a: Node, b: Node) -> Node:
 _compare_equal = binary(_refuse_equality, lambda g, a, b: g.logical_not(xor(g, a, b)))
 
 
-def _equal(a: Element, b: Element) -> Element:
+def _equal(a: Element, b: Element) -> Scalar:
     result = _compare_equal(a, b)
-    return _refuse_equality(a.graph, 0, 0) if result is NotImplemented else result
+    if result is NotImplemented:
+        _refuse_equality(graph_of(a, b), 0, 0)
+    return result
 
 
 def _and(g: Graph, a: Node, b: Node) -> Node:
@@ -284,7 +314,7 @@ def _or(g: Graph, a: Node, b: Node) -> Node:
     return g.logical("or", a, b)
 
 
-BINARY: dict[str, Callable[[Element, Element], Element]] = {
+BINARY: dict[str, Callable[[Element, Element], Scalar]] = {
     "add": binary(Graph.add, _or),
     "sub": binary(Graph.sub, _refuse_difference),
     "mul": binary(Graph.mul, _and),
@@ -308,16 +338,19 @@ BINARY: dict[str, Callable[[Element, Element], Element]] = {
 _OF_NUMBERS: dict[str, Build] = {"add": Graph.add, "sub": Graph.sub, "mul": Graph.mul, "truediv": Graph.div}
 
 
-def _set_operator(name: str, rule: Callable[[Element, Element], Element]) -> None:
-    """Give Scalar the operator and its reflection; arrays answer for themselves, lists become arrays."""
+def _set_operator(name: str, rule: Rule) -> None:
+    """Give Scalar the operator and its reflection; defers to arrays, and converts lists to arrays."""
 
     build = _OF_NUMBERS.get(name)
 
     def forward(self: Scalar, other: Element) -> Element:
-        kind = type(other)
+        kind: type = type(other)
         if kind is Scalar or kind is float:  # nearly always
-            g, x = self.graph, self.node
-            y = g.const(other) if kind is float else other.node if other.graph is g else None
+            g, x, y = self.graph, self.node, None
+            if type(other) is Scalar:
+                y = other.node if other.graph is g else None
+            else:
+                y = g.const(other)
             if build is None or y is None or g.nodes[x][0] in BOOLEAN_OPS or g.nodes[y][0] in BOOLEAN_OPS:
                 return rule(self, other)
             return Scalar(g, build(g, x, y))
@@ -330,7 +363,8 @@ def _set_operator(name: str, rule: Callable[[Element, Element], Element]) -> Non
             return Scalar(self.graph, build(self.graph, self.graph.const(other), self.node))
         if isinstance(other, np.ndarray):
             return NotImplemented
-        return rule_of_arrays(other, self) if type(other) in (list, tuple) else rule(other, self)
+        kind: type = type(other)
+        return rule_of_arrays(other, self) if kind in (list, tuple) else rule(other, self)
 
     ufunc = {
         "sub": "subtract",

@@ -1,4 +1,4 @@
-"""The signature of a compiled function: names, shapes and pytrees of arguments and results, as JSON can hold them."""
+"""The signature of a compiled function: names, shapes and pytrees of arguments and results, stored as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REAL_KINDS = "fiub"
 
 
 class Traced(Protocol):
-    """The facts that a trace, or a call in its place, gives about its results."""
+    """Facts about the results of a function, from a trace or a call."""
 
     @property
     def output_shapes(self) -> Sequence[Shape]: ...
@@ -31,7 +31,7 @@ class Traced(Protocol):
 
 @dataclass(kw_only=True)
 class Signature:
-    """Arguments by name, each a pytree of arrays of fixed shapes (``plain``: one array), and that of the results."""
+    """Arguments by name and results, each a pytree of arrays of fixed shapes (``plain``: one array)."""
 
     function: str
     names: list[str]
@@ -39,13 +39,13 @@ class Signature:
     plain: list[bool]
     output_shapes: list[Shape]
     rebuild: Callable[[list], PyTree]
-    examples: list[PyTree] = field(default_factory=list)  # the pytrees, for their structure and constants
-    output_spec: dict[str, object] | None = None  # None: this pytree cannot be written down
-    hidden: list[float] = field(default_factory=list)  # scalar arguments after the caller's, always these numbers
+    examples: list[object] = field(default_factory=list)  # the pytrees, for their structure and constants
+    output_spec: dict[str, object] | None = None  # None: this pytree cannot be serialized
+    hidden: list[float] = field(default_factory=list)  # further scalar arguments, always with these values
 
     @property
     def sizes(self) -> list[int]:
-        """Flat inputs of every argument, hidden ones last."""
+        """Return the number of flat inputs of every argument, hidden ones last."""
         return [sum(map(tree.size, shapes)) for shapes in self.shapes] + [1] * len(self.hidden)
 
     @property
@@ -59,7 +59,7 @@ class Signature:
         return bool(self.shapes) and self.output_shapes[: len(self.shapes[0])] == self.shapes[0]
 
     def labels(self) -> list[str]:
-        """One name for every flat input: ``q[3]``, ``M[0,2]``, ``sensed.2[1]`` for the third array of a pytree."""
+        """Return a name for every flat input: ``q[3]``, ``M[0,2]``, ``sensed.2[1]`` for the third array of a pytree."""
         out = []
         for name, shapes, plain in zip(self.names, self.shapes, self.plain):
             for k, shape in enumerate(shapes):
@@ -69,8 +69,8 @@ class Signature:
         return out + [f"hidden{k}" for k in range(len(self.hidden))]
 
     # -- calls --------------------------------------------------------------------------------------------------------
-    def bind(self, arguments: Sequence, keywords: Mapping[str, PyTree]) -> Sequence:
-        """Arguments in order, keywords put in their places."""
+    def bind(self, arguments: Sequence, keywords: Mapping[str, object]) -> Sequence:
+        """Return the arguments in order, keywords included."""
         for name in keywords:
             if name not in self.names:
                 raise InputError(f"{self.function} has no argument {name!r}: it takes {', '.join(self.names)}")
@@ -82,7 +82,7 @@ class Signature:
         return [*arguments, *(keywords[n] for n in self.names[given:])]
 
     def leaves(self, arguments: Sequence) -> list:
-        """All arrays of the arguments in order; the structure of pytrees and the constants in them are checked."""
+        """Return all arrays of the arguments in order; checks the structure of pytrees and the constants in them."""
         out: list = []
         for k, (argument, plain) in enumerate(zip(arguments, self.plain)):
             if plain:
@@ -96,11 +96,11 @@ class Signature:
         return out
 
     @functools.cached_property
-    def _readers(self) -> list[Callable[[PyTree, list], None]]:
+    def _readers(self) -> list[Callable[[object, list], None]]:
         return [tree.reader(example) for example in self.examples]
 
     def where(self, leaf: int) -> str:
-        """The argument to which the flat position of an array belongs, in words."""
+        """Return a description of the array at a flat position, for messages."""
         for name, shapes, plain in zip(self.names, self.shapes, self.plain):
             if leaf < len(shapes):
                 return f"argument {name!r}" if plain else f"array {leaf} of argument {name!r}"
@@ -108,7 +108,7 @@ class Signature:
         raise IndexError(leaf)
 
     def real(self, leaf: int, value: object) -> np.ndarray:
-        """The value as an array of real numbers."""
+        """Return the value as an array of real numbers."""
         try:
             array = np.asarray(value)
         except ValueError as error:  # ragged lists
@@ -157,7 +157,7 @@ class Signature:
 
 
 def of(function: Callable, examples: Sequence, traced: Traced, names: Sequence[str] | None = None) -> Signature:
-    """The signature of a traced function."""
+    """Return the signature of a traced function."""
     shapes, plain = argument_shapes(examples)
     outputs = [tuple(s) for s in traced.output_shapes]
     return Signature(
@@ -173,7 +173,7 @@ def of(function: Callable, examples: Sequence, traced: Traced, names: Sequence[s
 
 
 def argument_shapes(examples: Sequence) -> tuple[list[list[Shape]], list[bool]]:
-    """(shapes of every argument's arrays, whether it is one array or number)."""
+    """Return (shapes of every argument's arrays, whether it is a single array or number)."""
     shapes, plain = [], []
     for example in examples:
         leaves = tree.flatten(example)[0]
@@ -183,7 +183,7 @@ def argument_shapes(examples: Sequence) -> tuple[list[list[Shape]], list[bool]]:
 
 
 def output_spec(rebuild: Callable[[list], PyTree], shapes: Sequence[Shape]) -> dict[str, object] | None:
-    """The description of a pytree, or None where it cannot be stored (a class that cannot be imported by name)."""
+    """Return the description of a pytree, or None if it cannot be stored (a class that cannot be imported by name)."""
     try:
         return tree.describe(rebuild([np.zeros(s) for s in shapes]))
     except (NptraceError, TypeError, ValueError):
@@ -196,7 +196,7 @@ def name_of(function: Callable) -> str:
 
 
 def argument_names(function: Callable, count: int, names: Sequence[str] | None = None) -> list[str]:
-    """The names of the first ``count`` positional parameters; given names come first."""
+    """Return the names of the first ``count`` positional parameters; ``names`` take precedence."""
     if names is not None:
         if len(names) != count:
             raise InputError(f"names: {len(names)} names for {count} arguments of {name_of(function)}")
@@ -213,8 +213,8 @@ def argument_names(function: Callable, count: int, names: Sequence[str] | None =
     return found[:count] + [f"argument{k}" for k in range(len(found[:count]), count)]
 
 
-def positions(which: Given, names: Sequence[str], what: str) -> tuple[int, ...]:
-    """Argument positions from positions, names, or a sequence of both."""
+def positions(which: object, names: Sequence[str], what: str) -> tuple[int, ...]:
+    """Return argument positions from positions, names, or a sequence of both."""
     out = []
     for w in which if isinstance(which, (tuple, list)) else (which,):
         if isinstance(w, str):

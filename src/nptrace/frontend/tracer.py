@@ -1,4 +1,4 @@
-"""Run a plain-NumPy function on symbols and keep what it did."""
+"""Run a plain-NumPy function on symbols and record its operations."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nptrace import numeric
-from nptrace._types import Operand, PyTree
+from nptrace._types import PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend import tree
 from nptrace.frontend.array import elements, is_truth
@@ -21,7 +21,7 @@ from nptrace.verification.verify import verify_trace
 
 @dataclass(kw_only=True)
 class Trace:
-    """A recorded function: flat inputs, flat outputs, and how to fold both back into pytrees of arrays."""
+    """A recorded function: flat inputs and outputs, and how to fold them into pytrees of arrays."""
 
     graph: Graph
     input_shapes: list[tuple[int, ...]]
@@ -30,7 +30,7 @@ class Trace:
     output_shapes: list[tuple[int, ...]]
     rebuild_output: Callable[[Sequence[PyTree]], PyTree]
     invalid_flags: list[Node] = field(default_factory=list)  # numbers that are 1 where its derivatives are invalid
-    result: PyTree = None  # the pytree that the function returned, of symbols: for tree.describe
+    result: PyTree = None  # the pytree of symbols that the function returned, for tree.describe
 
     @property
     def input_size(self) -> int:
@@ -39,7 +39,7 @@ class Trace:
 
 def trace(
     function: Callable[..., PyTree],
-    *examples: PyTree,
+    *examples: object,
     differentiable: bool = False,
     track_validity: bool = False,
     assume_valid: bool = False,
@@ -75,7 +75,7 @@ def trace(
     active = Tracer(graph, differentiable, track_validity, assume_valid, reverse)
     token = numeric.tracer.set(active)
     try:
-        with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy itself warns where the numbers are
+        with symbolic_constructors(), np.errstate(all="ignore"):  # NumPy warns when run on numbers
             result = function(*arguments)
             leaves, rebuild = tree.flatten(result)
             outputs = [node_of(graph, x) for leaf in leaves for x in elements(leaf)]
@@ -91,7 +91,7 @@ def trace(
     if active.refusals:
         raise active.refusals[0]
     if graph.regions:
-        Scopes(graph, outputs)  # refuses a value that was kept from inside a loop
+        Scopes(graph, outputs)  # raises if a value from inside a loop is used outside
     return Trace(
         graph=graph,
         input_shapes=input_shapes,
@@ -104,14 +104,14 @@ def trace(
     )
 
 
-def _check_numeric(leaf: Operand) -> None:
+def _check_numeric(leaf: object) -> None:
     kind = np.asarray(leaf).dtype
     if kind.kind not in "fiub":
         raise TraceError(f"an example holds an array of {kind}: traced values are real numbers")
 
 
 def _first(active: Tracer, error: TraceError) -> TraceError:
-    """The refusal that came first: a later one may only be its consequence."""
+    """Return the first error: a later one may only be its consequence."""
     return active.refusals[0] if active.refusals else error
 
 
@@ -135,7 +135,7 @@ _NUMPY_WORDS = (
 
 
 def _translated(active: Tracer, error: Exception) -> TraceError | None:
-    """A TraceError for an exception that a traced value caused inside NumPy; None if it is the user's own."""
+    """Return a TraceError for an exception that a traced value caused inside NumPy; None for any other exception."""
     if active.refusals:
         return active.refusals[0]
     if isinstance(error, ZeroDivisionError):
@@ -147,23 +147,23 @@ def _translated(active: Tracer, error: Exception) -> TraceError | None:
         w in str(error) for w in _NUMPY_WORDS
     ):
         return TraceError(
-            f"NumPy cannot do this with traced values ({error}): make arrays of traced values with np.array or np.stack"
-            f" inside the traced function, choose with np.where, read tables with lookup{place_of(error)}"
+            f"NumPy cannot do this with traced values ({error}): make arrays of traced values with np.array or"
+            f" np.stack inside the traced function, choose with np.where, read tables with lookup{place_of(error)}"
         )
     return None
 
 
 def verify(
     function: Callable[..., PyTree],
-    *examples: PyTree,
+    *examples: object,
     samples: int = 3,
     tolerance: float = 1e-9,
     seed: int = 0,
     subject: object = None,
 ) -> Trace:
-    """Trace twice and replay against NumPy; returns the trace, or raises TraceMismatch that says how they differ.
+    """Trace twice and compare with NumPy; return the trace, or raise TraceMismatch that tells how they differ.
 
-    Finds what a trace cannot see: counters, random numbers, clocks, changed arguments, branches on the type of a value.
-    ``subject``: where to look for hidden state, if the function only stands for another thing that is called.
+    Detects what a trace cannot record: counters, random numbers, clocks, changed arguments, branches on a value's type.
+    ``subject``: where to look for hidden state, if ``function`` is only a wrapper.
     """
     return verify_trace(trace, function, examples, samples, tolerance, seed, subject)

@@ -1,9 +1,9 @@
 """Pytrees of arrays: tuples, named tuples, lists, dicts and dataclasses with arrays and numbers as leaves.
 
-A leaf is a NumPy array, a NumPy scalar, an int or a float. Everything else that is not a pytree (None, bool, str, an
-enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are walked in the order
-of their keys' names, so that two dicts that are equal have their leaves in the same order. Dataclasses are rebuilt
-without their ``__init__``: a validation there must not meet traced values.
+A leaf is a NumPy array, a NumPy scalar, an int or a float. Anything else that is not a pytree (None, bool, str, an
+enum, a function, any other object) is a constant: part of the structure, not of the data. Dicts are traversed in the
+order of their keys, so that equal dicts have their leaves in the same order. Dataclasses are rebuilt without their
+``__init__``, whose validation must not see traced values.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import functools
 import importlib
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -19,21 +20,25 @@ from nptrace._types import Given, PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend.scalar import Scalar
 
-Rebuild = Callable[[Sequence[PyTree]], PyTree]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Leaf: TypeAlias = np.ndarray | float  # a traced number passes for a np.float64
+Rebuild = Callable[[Sequence[object]], PyTree]
 
 
-def flatten(pytree: PyTree, truths: bool = False) -> tuple[list[PyTree], Rebuild]:
-    """(leaves, rebuild): the leaves in order, and a function from as many new leaves to the same pytree.
+def flatten(pytree: object, truths: bool = False) -> tuple[list[PyTree], Rebuild]:
+    """Return (leaves, rebuild): the leaves in order, and a function from new leaves to a pytree of the same structure.
 
-    ``truths``: a Python bool is a leaf too.
+    ``truths``: treat a Python bool as a leaf.
     """
     leaves: list[PyTree] = []
     make = _maker(pytree, truths, leaves)
     return leaves, lambda new: make(iter(new))
 
 
-def _maker(pytree: PyTree, truths: bool, leaves: list[PyTree]) -> Callable[[Iterator[PyTree]], PyTree]:
-    """Append the leaves, and return what makes the same pytree of the next ones of an iterator."""
+def _maker(pytree: object, truths: bool, leaves: list[Leaf]) -> Callable[[Iterator[object]], PyTree]:
+    """Append the leaves, and return a function that rebuilds the pytree from an iterator over leaves."""
     if is_leaf(pytree, truths):
         leaves.append(pytree)
         return next
@@ -45,8 +50,8 @@ def _maker(pytree: PyTree, truths: bool, leaves: list[PyTree]) -> Callable[[Iter
     return lambda new: combine([make(new) for make in makers])
 
 
-def labels(pytree: PyTree, name: str = "") -> list[str]:
-    """A name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
+def labels(pytree: object, name: str = "") -> list[str]:
+    """Return a name for every leaf, in the order of ``flatten``: ``state.q``, ``state.memory.phase``, ``pair.0``."""
     if is_leaf(pytree):
         return [name]
     parts = _parts(pytree)
@@ -62,8 +67,8 @@ def labels(pytree: PyTree, name: str = "") -> list[str]:
     return [label for key, child in zip(dotted, parts[0]) for label in labels(child, key)]
 
 
-def is_leaf(x: object, truths: bool = False) -> bool:
-    """Whether x is data: an array or a number."""
+def is_leaf(x: object, truths: bool = False) -> TypeGuard[Leaf]:
+    """Return whether x is data: an array or a number."""
     kind = type(x)
     if kind is Scalar or kind is float or kind is int:
         return True
@@ -76,12 +81,12 @@ def _is_enum(x: object) -> bool:
     return hasattr(type(x), "__members__")
 
 
-def _is_record(pytree: object) -> bool:
+def _is_record(pytree: object) -> TypeGuard["DataclassInstance"]:
     return dataclasses.is_dataclass(pytree) and not isinstance(pytree, type)
 
 
-def _parts(pytree: PyTree) -> tuple[list[PyTree], Callable[[list[PyTree]], PyTree]] | None:
-    """(children, how to put new ones together), or None for a constant."""
+def _parts(pytree: object) -> tuple[list[object], Callable[[list[object]], PyTree]] | None:
+    """Return (children, function that rebuilds the parent from new children), or None for a constant."""
     if isinstance(pytree, dict):
         keys = _sorted_keys(pytree)
         return [pytree[k] for k in keys], lambda new: _make_dict(pytree, dict(zip(keys, new)))
@@ -113,7 +118,7 @@ def _is_cached(pytree: object, name: str) -> bool:
     return isinstance(getattr(type(pytree), name, None), functools.cached_property)
 
 
-def _quick_record(kind: type, names: list[str], rest: dict[str, PyTree], new: list[PyTree]) -> PyTree:
+def _quick_record(kind: type, names: list[str], rest: dict[str, object], new: list[object]) -> PyTree:
     """Return a record whose fields are plain entries of its dictionary."""
     record: PyTree = object.__new__(kind)
     values = record.__dict__
@@ -122,14 +127,14 @@ def _quick_record(kind: type, names: list[str], rest: dict[str, PyTree], new: li
     return record
 
 
-def _make_record(kind: type, values: dict[str, PyTree], rest: dict[str, PyTree]) -> PyTree:
+def _make_record(kind: type, values: dict[str, object], rest: dict[str, object]) -> PyTree:
     record: object = object.__new__(kind)
     for name, value in (*values.items(), *rest.items()):
         object.__setattr__(record, name, value)
     return record
 
 
-def shapes(leaves: Sequence[PyTree]) -> list[tuple[int, ...]]:
+def shapes(leaves: Sequence[Leaf]) -> list[tuple[int, ...]]:
     return [np.shape(x) for x in leaves]
 
 
@@ -139,13 +144,13 @@ def size(shape: tuple[int, ...]) -> int:
 
 # -- structure -------------------------------------------------------------------------------------------------------
 class Mismatch(Exception):
-    """A pytree is not built like its example; ``difference`` says how."""
+    """A pytree has a different structure than its example; ``difference`` tells how."""
 
 
-def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
-    """A quick ``read(pytree, leaves)`` for pytrees built like the example: appends the leaves, or raises ``Mismatch``.
+def reader(example: object) -> Callable[[object, list], None]:
+    """Return a fast ``read(pytree, leaves)`` for pytrees like the example: appends the leaves, or raises ``Mismatch``.
 
-    Calls of compiled functions go through here, so the walk over the structure is done once, not at every call.
+    Calls of compiled functions go through it, so the structure is analysed once, not at every call.
     """
     if is_leaf(example):
         return _read_leaf
@@ -153,7 +158,7 @@ def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
     kind = type(example)
     if parts is None:
 
-        def constant(pytree: PyTree, leaves: list[PyTree]) -> None:
+        def constant(pytree: object, leaves: list[Leaf]) -> None:
             if pytree is not example and not _same(pytree, example):
                 raise Mismatch
 
@@ -162,7 +167,7 @@ def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
     if _is_record(example):
         fields = tuple((f.name, read) for f, read in zip(dataclasses.fields(example), readers))
 
-        def record(pytree: PyTree, leaves: list[PyTree]) -> None:
+        def record(pytree: object, leaves: list[Leaf]) -> None:
             if type(pytree) is not kind:
                 raise Mismatch
             for name, read in fields:
@@ -172,7 +177,7 @@ def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
     if isinstance(example, dict):
         items = tuple(zip(_sorted_keys(example), readers))
 
-        def mapping(pytree: PyTree, leaves: list[PyTree]) -> None:
+        def mapping(pytree: object, leaves: list[Leaf]) -> None:
             if not isinstance(pytree, dict) or len(pytree) != len(items):
                 raise Mismatch
             for key, read in items:
@@ -182,8 +187,11 @@ def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
 
         return mapping
 
-    def sequence(pytree: PyTree, leaves: list[PyTree]) -> None:
-        if type(pytree) is not kind or len(pytree) != len(readers):
+    assert isinstance(example, (tuple, list))
+    row = type(example)
+
+    def sequence(pytree: object, leaves: list[Leaf]) -> None:
+        if type(pytree) is not row or len(pytree) != len(readers):
             raise Mismatch
         for child, read in zip(pytree, readers):
             read(child, leaves)
@@ -191,14 +199,14 @@ def reader(example: PyTree) -> Callable[[PyTree, list[PyTree]], None]:
     return sequence
 
 
-def _read_leaf(pytree: PyTree, leaves: list[PyTree]) -> None:
+def _read_leaf(pytree: object, leaves: list[Leaf]) -> None:
     if not is_leaf(pytree):
         raise Mismatch
     leaves.append(pytree)
 
 
-def difference(pytree: PyTree, example: PyTree, name: str = "it", truths: bool = False) -> str | None:
-    """How the structure or the constants of a pytree differ from an example's, in words; None if they do not."""
+def difference(pytree: object, example: object, name: str = "it", truths: bool = False) -> str | None:
+    """Return how the structure or constants of a pytree differ from those of an example, in words, or None."""
     if is_leaf(example, truths) or is_leaf(pytree, truths):
         if is_leaf(example, truths) and is_leaf(pytree, truths):
             return None
@@ -218,11 +226,12 @@ def difference(pytree: PyTree, example: PyTree, name: str = "it", truths: bool =
     return None
 
 
-def _labels(pytree: PyTree) -> list[str]:
+def _labels(pytree: object) -> list[str]:
     if isinstance(pytree, dict):
         return [f"[{k!r}]" for k in _sorted_keys(pytree)]
     if _is_record(pytree):
         return [f".{f.name}" for f in dataclasses.fields(pytree)]
+    assert isinstance(pytree, (tuple, list))
     return [f"[{k}]" for k in range(len(pytree))]
 
 
@@ -240,10 +249,10 @@ def _kind(x: object) -> str:
 
 
 # -- descriptions for files ------------------------------------------------------------------------------------------
-def describe(pytree: PyTree) -> dict[str, object]:
-    """The structure of a pytree as JSON can hold it; refuses what ``from_spec`` could not rebuild.
+def describe(pytree: object) -> dict[str, object]:
+    """Return the structure of a pytree for JSON; raises for a pytree that ``from_spec`` could not rebuild.
 
-    Classes are named, and only those of the library's packages: a file must not choose what is imported.
+    Classes are stored by name, and only those of registered packages: a file must not choose what is imported.
     """
     if is_leaf(pytree):
         return {"leaf": list(np.shape(pytree))}
@@ -253,7 +262,7 @@ def describe(pytree: PyTree) -> dict[str, object]:
         if not all(type(k) is str for k in pytree):
             raise TraceError("only dicts with string keys can be described in a file")
         return {"dict": [[k, describe(v)] for k, v in pytree.items()]}
-    if type(pytree) in (tuple, list):
+    if type(pytree) is tuple or type(pytree) is list:
         return {type(pytree).__name__: [describe(v) for v in pytree]}
     kind = type(pytree)
     named = f"{kind.__module__}:{kind.__qualname__}"
@@ -272,8 +281,8 @@ def describe(pytree: PyTree) -> dict[str, object]:
     return spec
 
 
-def from_spec(spec: Given) -> Rebuild:
-    """The rebuild function of a pytree from its description: new leaves to the pytree. Refuses a damaged one."""
+def from_spec(spec: object) -> Rebuild:
+    """Return the rebuild function (leaves to pytree) of a description. Raises for a damaged description."""
     try:
         example = _example(spec)
     except TraceError:
@@ -282,7 +291,7 @@ def from_spec(spec: Given) -> Rebuild:
         raise TraceError(f"a damaged description of a pytree of arrays: {error}") from None
     leaves, rebuild = flatten(example)
 
-    def checked(new: Sequence[PyTree]) -> PyTree:
+    def checked(new: Sequence[object]) -> PyTree:
         if len(new) != len(leaves):
             raise TraceError(f"{len(new)} arrays for a pytree of {len(leaves)}")
         return rebuild(new)
@@ -291,7 +300,7 @@ def from_spec(spec: Given) -> Rebuild:
 
 
 def _example(spec: Given) -> PyTree:
-    """A pytree of the described structure with zeros as leaves."""
+    """Return a pytree of the described structure with zeros as leaves."""
     if "leaf" in spec:
         return np.broadcast_to(0.0, tuple(int(n) for n in spec["leaf"]))
     if "constant" in spec:
@@ -317,7 +326,7 @@ def _example(spec: Given) -> PyTree:
 def _resolve(named: str) -> type:
     module, _, qualified = named.partition(":")
     if not packages.in_package(module):
-        raise TraceError(f"{named} is not a class of {packages.listed()}, and others are not looked up by name")
+        raise TraceError(f"{named} is not a class of {packages.listed()}, and other classes are not looked up by name")
     found: object = importlib.import_module(module)
     for part in qualified.split("."):
         found = getattr(found, part, None)

@@ -1,1 +1,1 @@
-"""The graph that a trace builds: nodes, scopes, folding, derivative rules."""
+"""The graph that a trace builds: nodes, scopes, constant folding; programs in SSA form."""

@@ -1,4 +1,4 @@
-"""Hash-consed nodes and the four operations of arithmetic on them, which simplify before they build."""
+"""Hash-consed nodes and arithmetic on them, with simplification."""
 
 import math
 from collections.abc import Hashable
@@ -9,8 +9,8 @@ from nptrace.ir.fold import safe_scale
 from nptrace.ir.refusal import refusal
 
 Node = int
-Term: TypeAlias = tuple  # (operation, what it reads: nodes, and where it needs them numbers, shapes, names)
-_SIMPLIFIED = frozenset({"const", "neg"})  # sums and products of anything else stay as they are written
+Term: TypeAlias = tuple  # (operation, operands: nodes, and for some operations numbers, shapes, names)
+_SIMPLIFIED = frozenset({"const", "neg"})  # sums and products of anything else are not simplified
 
 
 @dataclass(kw_only=True)
@@ -19,13 +19,13 @@ class Arithmetic:
 
     nodes: list[Term] = field(default_factory=list)
     _ids: dict[Term, Node] = field(default_factory=dict)
-    _literal: dict[Node, Term] = field(default_factory=dict)  # of a quotient: as it was written
-    _constants: dict[float, Node] = field(default_factory=dict)  # but zeros, of which there are two
+    _literal: dict[Node, Term] = field(default_factory=dict)  # by node: the quotient as written
+    _constants: dict[float, Node] = field(default_factory=dict)  # except zeros, of which there are two
     _zero: Node | None = None  # the positive one
 
     # -- leaves ---------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Hashable) -> Node:
-        """The integer of this exact tuple, made on first use. No simplification."""
+        """Return the node of this exact tuple, creating it on first use. No simplification."""
         key = (op, *operands)
         found = self._ids.get(key)
         return self._made(key) if found is None else found
@@ -36,7 +36,7 @@ class Arithmetic:
         return made
 
     def const(self, value: SupportsFloat) -> Node:
-        if type(value) is float:  # nearly always one that was met before
+        if type(value) is float:  # nearly always a known constant
             if value in self._constants:
                 return self._constants[value]
             if value == 0.0 and self._zero is not None and math.copysign(1.0, value) > 0:
@@ -47,7 +47,7 @@ class Arithmetic:
             raise refusal("a whole number is too large for a float") from None
         if value != value:
             value = math.nan  # one NaN, so that two traces can be compared
-        key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are two constants
+        key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are different constants
         found = self._ids.get(key)
         if found is None:
             found = self._ids[key] = len(self.nodes)
@@ -59,7 +59,7 @@ class Arithmetic:
         return found
 
     def no_fold(self, value: float, name: Hashable) -> Node:
-        """A constant that no rule looks into: 0*x stays a product. Those of different names are different nodes."""
+        """Return a constant that is not simplified: 0*x stays a product. Different names give different nodes."""
         return self.node("const", float(value), name)
 
     def input(self, position: int) -> Node:
@@ -69,7 +69,7 @@ class Arithmetic:
         return self.nodes[i][0]
 
     def value(self, i: Node) -> float | None:
-        """The number behind a constant node, or None; one that is not folded does not show its number."""
+        """Return the number of a constant node, or None; also None for a constant that must not be folded."""
         return _value(self.nodes[i])
 
     # -- arithmetic -----------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Arithmetic:
             return self.sub(a, n[1])
         if m[0] == "neg":
             return self.sub(b, m[1])
-        return self.node("add", *ordered(a, b))  # with a constant that is not folded
+        return self.node("add", *ordered(a, b))  # one of them is a constant that is not folded
 
     def sub(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
@@ -119,7 +119,7 @@ class Arithmetic:
             return n[1]
         if n[0] == "sub":
             return self.node("sub", n[2], n[1])
-        if n[0] == "mul":  # a constant takes the sign: groups that mirror each other then differ in constants alone
+        if n[0] == "mul":  # a constant takes the sign: mirrored groups then differ only in constants
             for factor, rest in (n[1:], n[:0:-1]):
                 known = self.value(factor)
                 if known is not None:
@@ -168,7 +168,7 @@ class Arithmetic:
         return self.node("inv", a)
 
     def div(self, a: Node, b: Node) -> Node:
-        """a times the reciprocal of b: a reciprocal is shared by every quotient with the same divisor."""
+        """Return a times the reciprocal of b, which is shared by all quotients with this divisor."""
         if self.op(a) == "neg":
             return self.neg(self.div(self.nodes[a][1], b))
         if self.op(b) == "neg":
@@ -176,22 +176,22 @@ class Arithmetic:
         return self._written(self.mul(a, self.inv(b)), ("div", a, b))
 
     def quotient(self, a: Node, b: Node) -> Node:
-        """a / b, rounded once."""
+        """Return a / b, rounded once."""
         x, y = self.value(a), self.value(b)
         return self.const(x / y) if x is not None and y else self.node("div", a, b)
 
     def _written(self, node: Node, literal: Term, quotient: Node | None = None) -> Node:
-        """The node, known to have been written so; of a node made from a ``quotient`` only if that is one still."""
+        """Return the node, recording how it was written; with ``quotient``, only if that still is a quotient."""
         if (quotient is None or quotient in self._literal) and self.op(node) == "mul" and max(literal[1:]) < node:
             self._literal.setdefault(node, literal)
         return node
 
 
 def _value(n: Term) -> float | None:
-    """The number of a constant's tuple, or None; one that is not folded has three parts."""
+    """Return the number in a constant's tuple, or None; a constant that is not folded has three parts."""
     return n[1] if n[0] == "const" and len(n) == 2 else None
 
 
 def ordered(a: Node, b: Node) -> tuple[Node, Node]:
-    """Operands of a commutative operation, so that a + b and b + a are one node."""
+    """Order the operands of a commutative operation, so that a + b and b + a are one node."""
     return (a, b) if a <= b else (b, a)

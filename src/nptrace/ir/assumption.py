@@ -2,11 +2,11 @@
 
 from nptrace.ir.graph import Graph, Node
 
-_DEEPEST = 64  # conditions within conditions that are looked into
+_DEEPEST = 64  # nesting depth of conditions that is searched
 
 
 class Assumption:
-    """Facts that follow from one condition: enough to see which branch a choice takes, without building anything."""
+    """Facts that follow from one condition: enough to decide which branch a select takes, without new nodes."""
 
     def __init__(self, graph: Graph, condition: Node) -> None:
         self.graph = graph
@@ -20,14 +20,14 @@ class Assumption:
                 stack.append((n[1], not holds))
             elif n[0] == ("and" if holds else "or"):
                 stack += [(x, holds) for x in n[1:]]
-            elif n[0] in ("lt", "le") and holds:  # a comparison that fails says nothing: there may be a NaN
+            elif n[0] in ("lt", "le") and holds:  # a comparison that fails implies nothing: an operand may be NaN
                 self.facts[("le", *n[1:])] = True
                 self.facts[("lt", n[2], n[1])] = False
                 if n[0] == "lt":
                     self.facts[("le", n[2], n[1])] = False
 
     def truth(self, condition: Node, depth: int = _DEEPEST) -> bool | None:
-        """Whether another condition holds, too; None where that is not evident."""
+        """Return whether another condition also holds; None if that is not evident."""
         n = self.graph.nodes[condition]
         if n in self.facts:
             return self.facts[n]
@@ -38,13 +38,13 @@ class Assumption:
         parts = [self.truth(x, depth - 1) for x in n[1:]]
         if n[0] == "not":
             return None if parts[0] is None else not parts[0]
-        decisive = n[0] == "or"  # one such part decides
+        decisive = n[0] == "or"  # one such operand decides
         if decisive in parts:
             return decisive
         return None if None in parts else not decisive
 
     def resolved(self, node: Node) -> Node:
-        """The node whose value this one takes."""
+        """Return the node that gives this node its value."""
         while self.graph.op(node) == "select":
             condition, yes, no = self.graph.operands(node)
             holds = self.truth(condition)

@@ -1,4 +1,4 @@
-"""Dead code: statements, and slots of loops, that no output depends on."""
+"""Dead-code elimination: statements, and slots of loops, on which no output depends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nptrace.ir.statements import MEMORY_OPS, Loop, Operation, Statement, all_lo
 
 
 def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Statement]:
-    """Only what outputs need. Of a loop that is: the carried values, saved values and counter that something reads."""
+    """Remove dead code, including unused carried values, saved values and counters of loops."""
     live = _live(body, outputs)
     loops = {loop.node: loop for loop in all_loops(body)}
     carried = {n: [k for k in range(len(loop.params)) if (n, "carry", k) in live] for n, loop in loops.items()}
@@ -36,7 +36,7 @@ def without_dead_code(body: list[Statement], outputs: list[int]) -> list[Stateme
                         replace(s, operands=tuple(x for k, x in enumerate(s.operands) if k % width in kept_slots))
                     )
             elif s.result in live:
-                if s.op in MEMORY_OPS:  # slots are counted anew
+                if s.op in MEMORY_OPS:  # slots are renumbered
                     slot = slots["carry" if s.op == "item" else "save"][s.operands[0]][s.detail[0]]
                     s = Operation(s.op, s.result, s.operands, (slot, *s.detail[1:]))
                 kept.append(s)
@@ -49,7 +49,7 @@ _Slot = tuple[int, str, int]  # (loop or rows, "carry" or "save", position)
 
 
 def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
-    """Everything that outputs depend on: values, and the slots of loops."""
+    """Return everything on which outputs depend: values, and slots of loops."""
     made = {o.result: o for o in walk(body)}
     loops = {loop.node: loop for loop in all_loops(body)}
     carriers: dict[int, _Slot] = {
@@ -79,7 +79,7 @@ def _live(body: list[Statement], outputs: Sequence[int]) -> set[int | _Slot]:
 
 
 def _needs_of_slot(loop: Loop, slot: _Slot) -> Iterator[int | _Slot]:
-    """Return what a carried or saved value depends on; a loop that may end early needs to know when."""
+    """Return the dependencies of a carried or saved value; a loop that may end early also needs its condition."""
     _, kind, k = slot
     if kind == "carry":
         yield loop.initial[k]
@@ -91,7 +91,7 @@ def _needs_of_slot(loop: Loop, slot: _Slot) -> Iterator[int | _Slot]:
 
 
 def _narrowed(loop: Loop, body: list[Statement], carried: list[int], saved: list[int], counter: int | None) -> Loop:
-    """A loop that carries and saves only the values at these positions."""
+    """Return a loop that carries and saves only the values at these positions."""
     params, initial, results = (tuple(x[k] for k in carried) for x in (loop.params, loop.initial, loop.results))
     saves = tuple(loop.saves[k] for k in saved)
     stop = None if loop.stop is None else carried.index(loop.stop)

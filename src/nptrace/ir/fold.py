@@ -1,4 +1,4 @@
-"""Arithmetic on the constants of a graph."""
+"""Constant folding."""
 
 import math
 
@@ -8,7 +8,7 @@ from nptrace.ir.refusal import refusal
 
 
 def fold_unary(op: str, x: float) -> float:
-    """The value of an operation on a constant; a constant outside of its domain is refused."""
+    """Return the value of an operation on a constant; raises for a constant outside its domain."""
     with np.errstate(all="ignore"):
         y = float(_RULES[op](x))
     if (math.isnan(y) and not math.isnan(x)) or (op == "log" and x == 0):
@@ -17,7 +17,7 @@ def fold_unary(op: str, x: float) -> float:
 
 
 def fold_power(base: float, exponent: float) -> float:
-    """base**exponent of constants, as NumPy has it."""
+    """Return base**exponent of constants, as NumPy does."""
     with np.errstate(all="ignore"):
         y = float(np.power(base, exponent))
     if (math.isnan(y) and not (math.isnan(base) or math.isnan(exponent))) or (base == 0 and exponent < 0):
@@ -26,7 +26,7 @@ def fold_power(base: float, exponent: float) -> float:
 
 
 def safe_scale(x: float) -> bool:
-    """Whether two constant factors may be merged into x: one that over- or underflows would change the result."""
+    """Return whether constant factors may be merged into x: overflow or underflow would change the result."""
     return 1e-290 < abs(x) < 1e290
 
 

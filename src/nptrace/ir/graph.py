@@ -1,25 +1,25 @@
-"""A hash-consed graph of scalar operations: what a trace is made of.
+"""A hash-consed graph of scalar operations: the result of tracing.
 
 A node is an integer; ``graph.nodes[i]`` is a tuple ``(op, *operands)``. Building the same tuple twice gives the same
-integer, so common subexpressions merge by construction, and the building methods simplify before they build (0*x, 1*x,
-x+0, constants, signs). There is no global state: every trace owns one ``Graph``. Simplification is that of real
-numbers: 0*x is 0 and x - x is 0 also where x turns out to be NaN, and the sign of a zero is not kept.
+integer, so common subexpressions merge by construction, and the constructors simplify first (0*x, 1*x, x+0, constants,
+signs). There is no global state: every trace owns one ``Graph``. Simplification follows the rules of real numbers: 0*x
+and x - x are 0 even if x is NaN at run time, and the sign of zero is not kept.
 
-What the operations mean, on every target: ``min`` and ``max`` give NaN if either operand is NaN; ``pow`` is for bases
->= 0 (``power`` below builds the rest); a quotient is a product with a shared reciprocal ``inv``, and only one that is
-compared, rounded or looked up is a true division ``div``: 49 * (1 / 49) is less than 1.
+Semantics of the operations, on every target: ``min`` and ``max`` give NaN if either operand is NaN; ``pow`` is for
+bases >= 0 (``power`` below builds the rest); a quotient is a product with a shared reciprocal ``inv``; only a quotient
+that is compared, rounded or used as a position is a true division ``div``: 49 * (1 / 49) is less than 1.
 
 Two nodes are regions rather than operations. A *repeat* is a loop with carried values; its body lives in the same
-graph and refers to the loop's parameters. Whatever in the body does not depend on a parameter is therefore outside the
-loop by construction (loop-invariant code needs no pass). A *lookup* reads a constant table at a rounded-down, clamped
-position; ``("lookup_input", first, shape, *positions)`` reads one that is given at run time, as the inputs from
-``first`` on.
+graph and refers to the loop's parameters. Anything in the body that does not depend on a parameter is therefore outside
+the loop by construction (loop-invariant code motion needs no pass). A *lookup* reads a constant table at a
+rounded-down, clamped position; ``("lookup_input", first, shape, *positions)`` reads a table given at run time, as the
+inputs from ``first`` on.
 
-``("random", part, *words)`` are some bits of a random block, which is a function of its counter and its key
-(``philox``): flat, as a lookup is.
+``("random", part, *words)`` are some bits of a random block, which is a function of its counter and key (``philox``);
+their derivative is zero, as for a lookup.
 
-Two nodes are memory: a repeat that saves values at every iteration, and *rows*, values put down as so many rows. A loop
-reads the row of its own iteration (``saved``), everything else a row that is known (``stored``).
+Two nodes are memory: a repeat that saves values at every iteration, and *rows*, values stored in rows. A loop reads the
+row of its current iteration (``saved``), other code a row with a known index (``stored``).
 """
 
 import math
@@ -36,7 +36,7 @@ from nptrace.ir.refusal import refusal
 
 BOOLEAN_OPS = frozenset({"lt", "le", "and", "or", "not"})
 LEAF_OPS = frozenset({"const", "input", "param", "counter"})
-_PASSING = frozenset({"add", "sub", "mul", "neg", "abs", "min", "max"})  # a rounding error goes through them
+_PASSING = frozenset({"add", "sub", "mul", "neg", "abs", "min", "max"})  # these propagate rounding errors
 
 
 @dataclass(kw_only=True)
@@ -46,7 +46,7 @@ class Region:
     count: int
     params: tuple[int, ...]
     results: tuple[int, ...] = ()
-    saves: tuple[int, ...] = ()  # body nodes stored at every iteration: a row each
+    saves: tuple[int, ...] = ()  # body nodes stored at every iteration, one row each
     reverse: bool = False  # the counter runs count-1 .. 0
     stop: int | None = None  # the carried value that ends the loop when it becomes 1
     check_first: bool = False  # the loop may end before its first iteration
@@ -60,7 +60,7 @@ class Graph(Arithmetic):
     tables: list[np.ndarray] = field(default_factory=list)
     _table_ids: dict[tuple, int] = field(default_factory=dict)
 
-    # -- leaves and questions -------------------------------------------------------------------------------------
+    # -- leaves and queries -------------------------------------------------------------------------------------
     def table(self, values: np.ndarray) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (values.shape, values.tobytes())
@@ -70,14 +70,14 @@ class Graph(Arithmetic):
         return self._table_ids[key]
 
     def operands(self, i: Node) -> tuple[Node, ...]:
-        """The nodes that node i reads directly (for a repeat: its initial values)."""
+        """Return the nodes that node i reads directly (for a repeat: its initial values)."""
         return operands_of(self.nodes[i])
 
     def is_boolean(self, i: Node) -> bool:
         return self.nodes[i][0] in BOOLEAN_OPS
 
     def decide_by(self, a: Node, depth: int = 3) -> Node:
-        """Return the node; quotients in it are divided truly from now on, wherever they are read, for it decides."""
+        """Return a node that decides something; its quotients become true divisions, wherever they are read."""
         literal = self._literal.pop(a, None)
         if literal is not None:
             self.nodes[a] = literal
@@ -105,7 +105,7 @@ class Graph(Arithmetic):
         return self.node("atan2", y, x)
 
     def power(self, a: Node, b: Node) -> Node:
-        """a**b as NumPy has it; whole and half exponents become products and square roots."""
+        """Return a**b as NumPy does; whole and half exponents become products and square roots."""
         return power(self, a, b)
 
     def minimum(self, a: Node, b: Node) -> Node:
@@ -120,7 +120,7 @@ class Graph(Arithmetic):
             return self.const(np.minimum(x, y) if op == "min" else np.maximum(x, y))
         if a == b:
             return a
-        # the constant second: unless it is NaN, a target may then watch for a NaN in the first operand only
+        # the constant goes second: unless it is NaN, a target needs to check only the first operand for NaN
         return self.node(op, *((b, a) if x is not None else ordered(a, b) if y is None else (a, b)))
 
     # -- truth ----------------------------------------------------------------------------------------------------
@@ -135,12 +135,12 @@ class Graph(Arithmetic):
         if x is not None and y is not None:
             return self.truth(x < y if op == "lt" else x <= y)
         for one, bound in ((a, y), (b, x)):
-            if bound != 0 or self.op(one) not in ("mul", "neg", "abs"):  # the sign of a product is right in any case
+            if bound != 0 or self.op(one) not in ("mul", "neg", "abs"):  # the sign of a product is correct in any case
                 self.decide_by(one)
         return self.truth(False) if a == b and op == "lt" else self.node(op, a, b)  # NaN <= NaN does not hold
 
     def truth(self, flag: bool) -> Node:
-        """A boolean constant, spelt as a comparison of constants so that it stays boolean."""
+        """Return a boolean constant, as a comparison of constants so that it stays boolean."""
         return self.node("lt" if flag else "le", self.const(0 if flag else 1), self.const(1 if flag else 0))
 
     def truth_value(self, a: Node) -> bool | None:
@@ -179,17 +179,17 @@ class Graph(Arithmetic):
         return self._read(("lookup", table), values.shape, position, lambda at: self.const(values.flat[at]))
 
     def lookup_input(self, first: int, shape: tuple[int, ...], *position: Node) -> Node:
-        """Look up in a table that is given at run time as the inputs first, first + 1, ... in row-major order."""
+        """Return a lookup in a run-time table: the inputs first, first + 1, ... in row-major order."""
         return self._read(("lookup_input", first, shape), shape, position, lambda at: self.input(first + at))
 
     def _read(
         self, start: tuple, shape: tuple[int, ...], position: tuple[Node, ...], known: Callable[[int], Node]
     ) -> Node:
-        """A lookup node, or the entry itself (``known`` of its flat index) at constant positions."""
+        """Return a lookup node, or at constant positions the entry itself (``known(flat index)``)."""
         if len(shape) != len(position):
             raise refusal(f"lookup: a table of {len(shape)} axes needs {len(shape)} positions, got {len(position)}")
         if 0 in shape:
-            raise refusal(f"lookup: a table of shape {shape} has nothing to read")
+            raise refusal(f"lookup: a table of shape {shape} is empty")
         coordinates = [x for p in position if (x := self.value(p)) is not None]
         if any(map(math.isnan, coordinates)):
             return self.const(math.nan)
@@ -199,21 +199,21 @@ class Graph(Arithmetic):
         return known(int(np.ravel_multi_index(at, shape)))
 
     def random(self, part: Part, *words: Node) -> Node:
-        """Some bits of a random block (``philox``) as a whole number; words of 16 bits: its counter, then its key."""
+        """Return some bits of a random block (``philox``) as an integer; 16-bit words: its counter, then its key."""
         known = [x for w in words if (x := self.value(w)) is not None]
         if len(known) == len(words):
             return self.const(int(part_of(block(known[:COUNTER_WORDS], known[COUNTER_WORDS:]), part)))
         return self.node("random", part, *words)
 
     def open_region(self, count: int, carried: int, reverse: bool = False) -> tuple[int, tuple[Node, ...]]:
-        """A new region and the parameter nodes of its carried values; close it with ``repeat``."""
+        """Return a new region and the parameter nodes of its carried values; close it with ``repeat``."""
         index = len(self.regions)
         params = tuple(self.node("param", index, k) for k in range(carried))
         self.regions.append(Region(count=count, params=params, reverse=reverse))
         return index, params
 
     def counter(self, region: int) -> Node:
-        """The iteration number inside a region, as a number."""
+        """Return the iteration number inside a region."""
         return self.node("counter", region)
 
     def repeat(
@@ -224,7 +224,7 @@ class Graph(Arithmetic):
         saves: Iterable[Node] = (),
         stop: int | None = None,
     ) -> Node:
-        """Close a region; returns the repeat node. Read its final values with ``item``."""
+        """Close a region and return the repeat node. Read its final values with ``item``."""
         self.regions[region].stop = stop
         self.regions[region].results = tuple(results)
         self.regions[region].saves = tuple(saves)
@@ -237,11 +237,11 @@ class Graph(Arithmetic):
         return self.node("item", repeat, k)
 
     def stop_gradient(self, a: Node) -> Node:
-        """The number of ``a`` without its derivative: only where a graph is to be differentiated."""
+        """Return ``a`` without its derivative; for graphs that are to be differentiated."""
         return a if self.op(a) in ("const", "stop_gradient") else self.node("stop_gradient", a)
 
     def gradient_bottleneck(self, a: Node) -> Node:
-        """The number of ``a``, by which what follows is differentiated: as ``stop_gradient``."""
+        """Return ``a`` as an intermediate variable of differentiation; otherwise as for ``stop_gradient``."""
         return (
             a
             if self.op(a) in ("const", "stop_gradient", "gradient_bottleneck")
@@ -249,26 +249,26 @@ class Graph(Arithmetic):
         )
 
     def custom_fixed_point(self, a: Node, closer: Node) -> Node:
-        """The number of ``a`` with the derivative of ``closer``: as ``stop_gradient``."""
+        """Return ``a`` with the derivative of ``closer``; otherwise as for ``stop_gradient``."""
         return self.node("custom_fixed_point", a, closer)
 
     def rows(self, count: int, values: Sequence[Node]) -> Node:
-        """Memory of so many rows, row after row."""
+        """Return memory with ``count`` rows, from values row by row."""
         return self.node("rows", count, *values)
 
     def saved(self, memory: Node, slot: int, region: int) -> Node:
-        """Value ``slot`` of the row that belongs to the current iteration of a region."""
+        """Return value ``slot`` of the row of a region's current iteration."""
         return self.node("saved", memory, slot, region)
 
     def stored(self, memory: Node, slot: int, row: int) -> Node:
-        """Value ``slot`` of one row."""
+        """Return value ``slot`` of one row."""
         n = self.nodes[memory]
         if n[0] == "rows":
             return n[2 + row * ((len(n) - 2) // n[1]) + slot]
         return self.node("stored", memory, slot, row)
 
     def column(self, values: Sequence[Node]) -> Callable[[int], Node] | None:
-        """How a region reads values that are one an iteration, if no memory is needed that is not there already."""
+        """Return how a region reads one of these values per iteration; None if that would need new memory."""
         if len(set(values)) == 1:
             return lambda region: values[0]
         first = self.nodes[values[0]]
@@ -277,9 +277,9 @@ class Graph(Arithmetic):
         count = self.regions[self.nodes[first[1]][1]].count
         return (lambda region: self.saved(first[1], first[2], region)) if count == len(values) else None
 
-    # -- walking --------------------------------------------------------------------------------------------------
+    # -- traversal --------------------------------------------------------------------------------------------------
     def live(self, roots: Iterable[Node]) -> list[Node]:
-        """Every node that roots need, operands first (loop bodies included)."""
+        """Return every node that the roots need, operands first (loop bodies included)."""
         nodes, seen, stack = self.nodes, set(), list(roots)
         while stack:
             i = stack.pop()
@@ -296,12 +296,12 @@ class Graph(Arithmetic):
 
 
 def operands_of(n: tuple) -> tuple[Node, ...]:
-    """The nodes that a node's tuple names."""
+    """Return the operand nodes in a node's tuple."""
     where = _WHERE.get(n[0])
     return n[1:] if where is None else n[where]
 
 
-_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes, unless all but the first are
+_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes, where not all but the first are
     "repeat": slice(2, None),
     "lookup": slice(2, None),
     "rows": slice(2, None),

@@ -1,8 +1,9 @@
-"""Traced expressions as sums of harmonics: what a person would write for a small mechanism.
+"""Traced expressions as sums of harmonics, as one would write them by hand for a small mechanism.
 
-Products of sines and cosines of angles are sums of sines and cosines of whole combinations of those angles, and there
-is only one such sum: c1 c2 - s1 s2 becomes cos(q1 + q2), c1² + s1² becomes 1, and what cancels is gone. Every
-expression that is polynomial in its inputs and in their sines and cosines has this form; a mechanism's energies do.
+Products of sines and cosines of angles are sums of sines and cosines of integer combinations of those angles, and that
+sum is unique: c1 c2 - s1 s2 becomes cos(q1 + q2), c1² + s1² becomes 1, and terms that cancel disappear. Every
+expression that is polynomial in its inputs and in their sines and cosines has this form, such as the energies of a
+mechanism.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from dataclasses import dataclass
 
 from nptrace.ir.graph import Graph, Node
 
-LARGEST = 1000  # terms of one expression; beyond, nobody would read it
-_NOTHING = 1e-12  # beside the largest coefficient of all
+LARGEST = 1000  # terms of one expression; a longer one would be unreadable
+_NOTHING = 1e-12  # relative to the largest of all coefficients
 
-_Key = tuple[tuple[int, ...], tuple[int, ...]]  # (harmonics: whole multiples of the inputs, powers of the inputs)
+_Key = tuple[tuple[int, ...], tuple[int, ...]]  # (harmonics: integer multiples of the inputs, powers of the inputs)
 _Sum = dict[_Key, complex]  # coefficients of x^powers exp(i harmonics·x)
 
 
 class NotHarmonic(Exception):
-    """The expression has no such form: it divides, takes roots, or grows too long."""
+    """Raised for an expression without such a form: it divides, takes roots, or grows too long."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Term:
 
 
 def sums(graph: Graph, outputs: Sequence[Node], inputs: int) -> list[list[Term]]:
-    """Every output as terms: constants first, then by how many inputs they mix. Raises NotHarmonic."""
+    """Return every output as terms: constants first, then by the number of inputs involved. Raises NotHarmonic."""
     values: dict[Node, _Sum] = {}
     for i in graph.live(outputs):
         values[i] = _of(graph, i, values, inputs)
@@ -79,11 +80,11 @@ def _multiplied(a: _Sum, b: _Sum) -> _Sum:
             key = tuple(map(sum, zip(h, k))), tuple(map(sum, zip(p, q)))
             total[key] = total.get(key, 0.0) + c * d
     largest = max((abs(c) for c in total.values()), default=0.0)
-    return {key: c for key, c in total.items() if abs(c) > 1e-15 * largest}  # what has cancelled must not multiply
+    return {key: c for key, c in total.items() if abs(c) > 1e-15 * largest}  # cancelled terms are dropped
 
 
 def _wave(kind: str, angle: _Sum, inputs: int) -> _Sum:
-    """sin or cos of a whole combination of the inputs."""
+    """Return sin or cos of an integer combination of the inputs."""
     harmonics, none = [0] * inputs, (0,) * inputs
     for (h, powers), c in angle.items():
         if h != none or sum(powers) != 1 or c.imag or c.real != round(c.real):
@@ -94,13 +95,13 @@ def _wave(kind: str, angle: _Sum, inputs: int) -> _Sum:
 
 
 def _terms(total: _Sum) -> list[Term]:
-    """exp(i a) and exp(-i a) as cosines and sines."""
+    """Combine exp(i a) and exp(-i a) into cosines and sines."""
     terms = []
     for (h, powers), c in total.items():
         leading = next((k for k in h if k), 0)
         if leading == 0:
             terms.append(Term(c.real, "1", h, powers))
-        elif leading > 0:  # its twin with -h holds the conjugate
+        elif leading > 0:  # the term with -h holds the conjugate
             terms += [Term(2 * c.real, "cos", h, powers), Term(-2 * c.imag, "sin", h, powers)]
     return terms
 

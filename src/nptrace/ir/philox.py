@@ -1,11 +1,11 @@
 """Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"), for every target.
 
 A counter-based generator is a function: 128 bits of counter and 64 bits of key give 128 random bits, and other
-counters or keys give independent ones. There is no state to carry, so any element of a batch may ask for any number.
+counters or keys give independent ones. There is no state, so any element of a batch may compute any number.
 
-A program's numbers are floats, which hold 16-bit words exactly in either precision: counter and key come in words of
-16 bits, low first, and what comes out is read in parts of at most 24 bits. ``philox`` is written once, against the
-integers of a target; those of NumPy are here.
+A program's numbers are floats, which hold 16-bit words exactly in either precision: counter and key are 16-bit words,
+low first, and the output is read in parts of at most 24 bits. ``philox`` is written once, for the integers of any
+target; those of NumPy are here.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-COUNTER_WORDS, KEY_WORDS = 8, 4  # of 16 bits
+COUNTER_WORDS, KEY_WORDS = 8, 4  # 16-bit words
 ROUNDS = 10
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key between rounds: the golden ratio and sqrt(3) - 1
 LARGEST_WORD = 2**16 - 1
 
-Word: TypeAlias = Any  # 32 bits, as a target holds them
+Word: TypeAlias = Any  # a 32-bit word of the target
 Part: TypeAlias = tuple[int, int, int]  # (word 0 to 3 of a block, bits below it, bits in it: at most 24)
 
 
@@ -37,7 +37,7 @@ class Integers(Protocol):
 
 
 def philox(e: Integers, counter: Sequence[Word], key: Sequence[Word]) -> tuple[Word, ...]:
-    """Four random words of a counter of four words and a key of two."""
+    """Return four random words for a counter of four words and a key of two."""
     (c0, c1, c2, c3), (k0, k1) = counter, key
     for k in range(ROUNDS):
         if k:
@@ -49,7 +49,7 @@ def philox(e: Integers, counter: Sequence[Word], key: Sequence[Word]) -> tuple[W
 
 
 class NumPyIntegers:
-    """Words of 32 bits in arrays of uint64."""
+    """32-bit words in uint64 arrays."""
 
     def word_product(self, a: np.ndarray, factor: int) -> tuple[np.ndarray, np.ndarray]:
         product = a * np.uint64(factor)
@@ -63,7 +63,7 @@ class NumPyIntegers:
 
 
 class PythonIntegers:
-    """Words of 32 bits as numbers of Python: of one block ten times as fast as NumPy's."""
+    """32-bit words as Python integers: for a single block, ten times as fast as NumPy."""
 
     def word_product(self, a: int, factor: int) -> tuple[int, int]:
         product = a * factor
@@ -77,7 +77,7 @@ class PythonIntegers:
 
 
 def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Word, ...]:
-    """Four random words, from 16-bit words that are numbers or arrays of them."""
+    """Return four random words, from 16-bit words that are numbers or arrays."""
     if not all(isinstance(x, float) for x in (*counter, *key)):
         return philox(NumPyIntegers(), joined(counter), joined(key))
     whole = [int(min(max(x, 0.0), LARGEST_WORD)) if x == x else 0 for x in (*counter, *key)]
@@ -86,7 +86,7 @@ def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Word, ...]:
 
 
 def part_of(words: Sequence[Word], part: Part) -> Word:
-    """Some bits of a block as whole numbers."""
+    """Return some bits of a block as integers."""
     word, shift, bits = part
     found = words[word]
     if isinstance(found, int):
@@ -95,6 +95,6 @@ def part_of(words: Sequence[Word], part: Part) -> Word:
 
 
 def joined(parts: Sequence[Any]) -> list[np.ndarray]:
-    """Words of 32 bits from those of 16: rounded down and clamped to their range, NaN as zero, as on every target."""
+    """Join 16-bit words to 32-bit words: rounded down and clamped, NaN as zero, as on every target."""
     whole = [np.clip(np.nan_to_num(np.floor(x), nan=0.0), 0, LARGEST_WORD).astype(np.uint64) for x in parts]
     return [low | (high << np.uint64(16)) for low, high in zip(whole[::2], whole[1::2])]

@@ -1,4 +1,4 @@
-"""a**b from products, square roots and the operation ``pow``, which knows bases >= 0 only."""
+"""a**b from products, square roots and the operation ``pow``, which is defined for bases >= 0 only."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST_UNROLLED_POWER = 64
 
 
 def power(g: Graph, a: Node, b: Node) -> Node:
-    """a**b as NumPy has it, for every base."""
+    """Return a**b as NumPy does, for every base."""
     base, exponent = g.value(a), g.value(b)
     if exponent is None:
         return _variable_power(g, a, b)
@@ -45,7 +45,7 @@ def _whole_power(g: Graph, a: Node, n: int) -> Node:
 
 
 def _variable_power(g: Graph, a: Node, b: Node) -> Node:
-    """A negative base has powers too, where the exponent happens to be whole."""
+    """Return a**b for a variable exponent: a negative base has powers where the exponent is an integer."""
     if is_never_negative(g, a):
         return g.node("pow", a, b)
     size = g.node("pow", g.unary("abs", a), b)
@@ -57,7 +57,7 @@ def _variable_power(g: Graph, a: Node, b: Node) -> Node:
 
 
 def is_never_negative(g: Graph, a: Node, depth: int = 4) -> bool:
-    """Whether the node is evidently >= 0 (or NaN); looks only so deep."""
+    """Return whether the node is evidently >= 0 (or NaN); searches ``depth`` levels."""
     n = g.nodes[a]
     if n[0] == "const":
         return n[1] >= 0

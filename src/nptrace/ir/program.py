@@ -1,9 +1,9 @@
-"""From a graph to straight-line code with loops, in SSA form: what every target emits.
+"""From a graph to straight-line code with loops, in SSA form: the input of every target.
 
-A ``Program`` is a list of statements in the order of the trace (that order spills least: see the performance notes); a
-loop is one statement with a body. The graph has merged equal values and shared reciprocals already; here dead code goes
-(carried values of loops included) and products and sums become fused multiply-adds. They are decided here, not by a
-compiler flag, so that one element, SIMD lanes and any batch size round alike.
+A ``Program`` is a list of statements in the order of the trace (this order spills least: see the performance notes); a
+loop is one statement with a body. The graph has already merged equal values and shared reciprocals; here, dead code is
+removed (carried values of loops included), and products and sums are fused to multiply-adds. Fusion is decided here,
+not by a compiler flag, so that one element, SIMD lanes and any batch size round alike.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FUSED_OPS = frozenset({"fma", "fms", "fnma"})
 
 
 class Statistics(TypedDict, total=False):
-    """Numbers for reports, as JSON holds them."""
+    """Numbers for reports, in a form for JSON."""
 
     inputs: int
     outputs: int
@@ -38,14 +38,14 @@ class Statistics(TypedDict, total=False):
     size: int
     loops: int
     operations: dict[str, int]
-    one_loop: bool  # steps in lanes are flattened with the loop in them: lanes do not wait for each other
+    one_loop: bool  # steps in lanes are flattened with their inner loop: lanes do not wait for each other
 
 
 @dataclass(kw_only=True)
 class Program:
     """Statements, the SSA numbers of the outputs, and the constant tables that lookups read.
 
-    ``wide`` are the values that hold ``lanes`` numbers, one for each of so many like groups (``slp``).
+    ``wide`` are the values with ``lanes`` numbers, one for each isomorphic group (``slp``).
     """
 
     body: list[Statement]
@@ -60,17 +60,17 @@ class Program:
         return f"Program({self.live_operations} operations: {self.input_size} numbers in, {len(self.outputs)} out)"
 
     def operations(self) -> Counter:
-        """How often each operation is written (a loop's body once); reading inputs and constants is free."""
+        """Return the static count of each operation (loop bodies once); inputs and constants are free."""
         return Counter(o.op for o in walk(self.body) if o.op not in FREE_OPS)
 
     @property
     def size(self) -> int:
-        """Operations after fusing."""
+        """Return the number of operations after fusion."""
         return self.operations().total()
 
     @property
     def live_operations(self) -> int:
-        """Operations before fusing: a fused multiply-add counts as two."""
+        """Return the number of operations before fusion: a fused multiply-add counts as two."""
         counts = self.operations()
         return counts.total() + sum(counts[op] for op in FUSED_OPS)
 
@@ -85,16 +85,15 @@ class Program:
         }
 
     def digest(self) -> str:
-        """Equal for equal programs, whatever graph, names or process they come from."""
-        state = hashlib.sha256(repr((self.input_size, self.outputs)).encode())
-        for line in _lines(self.body, lambda v: f"%{v}", str, 0):
-            state.update(line.encode() + b"\n")
+        """Return a digest, equal for equal programs from any graph, names or process; it covers every detail."""
+        state = hashlib.sha256(repr((self.input_size, self.outputs, sorted(self.wide), self.lanes)).encode())
+        state.update(repr(_plain(self.body)).encode())
         for table in self.tables:
             state.update(repr(table.shape).encode() + np.ascontiguousarray(table, np.float64).tobytes())
         return state.hexdigest()
 
     def __str__(self) -> str:
-        """One statement a line, as in ``%7 = fma %1 %2 %3``; constants are written where they are read."""
+        """Return one statement per line, as in ``%7 = fma %1 %2 %3``; constants are written where they are read."""
         constants = {
             o.result: _number(o.detail[0]) for o in walk(self.body) if o.op == "const" and o.result not in self.wide
         }
@@ -113,7 +112,7 @@ class Program:
 def build(
     graph: Graph, outputs: Sequence[int], input_size: int, *, fuse: bool = True, names: Sequence[str] | None = None
 ) -> Program:
-    """The program that computes ``outputs`` of a graph; ``names`` label its inputs in listings."""
+    """Return the program that computes ``outputs`` of a graph; ``names`` label its inputs in listings."""
     body, results = _lower(graph, list(outputs))
     body = without_dead_code(_folded(body), results)
     if fuse:
@@ -142,9 +141,9 @@ _SPECIAL = frozenset(
 
 # -- from the graph ---------------------------------------------------------------------------------------------------
 def _lower(graph: Graph, outputs: list[int]) -> tuple[list[Statement], list[int]]:
-    """Statements in the order of the trace, numbered by graph node; loops of no iterations vanish."""
+    """Return statements in trace order, numbered by graph node; loops without iterations are removed."""
     scopes, nodes = Scopes(graph, outputs), graph.nodes
-    skipped: dict[int, int] = {}  # final values of loops of no iterations: their initial ones
+    skipped: dict[int, int] = {}  # final values of loops without iterations: the initial values
 
     def real(i: int) -> int:
         while i in skipped:
@@ -186,7 +185,7 @@ def _lower(graph: Graph, outputs: list[int]) -> tuple[list[Statement], list[int]
                 skipped[i] = repeat[2 + n[2]]
                 return None
             return Operation(op, i, n[1:2], n[2:])
-        if op in ("param", "counter"):  # named by their loop
+        if op in ("param", "counter"):  # defined by their loop
             return None
         if op in ("const", "input"):
             return Operation(op, i, (), n[1:2])
@@ -211,7 +210,7 @@ _FOLDED: dict[str, Callable[..., float]] = {
 
 
 def _folded(body: list[Statement]) -> list[Statement]:
-    """Fold sums and products of constants: those that the graph has not folded."""
+    """Fold sums and products of constants that the graph has not folded."""
     known = {o.result: o.detail[0] for o in walk(body) if o.op == "const"}
 
     def fold(statements: list[Statement]) -> list[Statement]:
@@ -229,7 +228,7 @@ def _folded(body: list[Statement]) -> list[Statement]:
 
 
 def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
-    """Fuse into fma, fms, fnma; a product is absorbed only by its one reader in its own loop."""
+    """Fuse to fma, fms, fnma; a product is absorbed only by a single reader in the same loop."""
     readers = times_read(body, outputs)
 
     def fuse(statements: list[Statement]) -> list[Statement]:
@@ -241,7 +240,7 @@ def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
             elif s.op in ("add", "sub") and not products.keys().isdisjoint(s.operands):
                 a, b = s.operands
                 pairs = [(a, b, "fma" if s.op == "add" else "fms"), (b, a, "fma" if s.op == "add" else "fnma")]
-                # of two products the younger is absorbed: the older one is ready when it is needed
+                # of two products the later is absorbed: the earlier one is ready when it is needed
                 for product, other, name in sorted(pairs, reverse=True):
                     if product in products and readers[product] == 1:
                         s = Operation(name, s.result, (*products[product].operands, other))
@@ -254,7 +253,7 @@ def _fused(body: list[Statement], outputs: list[int]) -> list[Statement]:
 
 
 def times_read(body: Sequence[Statement], outputs: Sequence[int]) -> Counter[int]:
-    """How often each value is read."""
+    """Return how often each value is read."""
     readers = Counter(chain.from_iterable([o.operands for o in walk(body) if o.op not in MEMORY_OPS]))
     readers.update(outputs)
     for loop in all_loops(body):
@@ -265,7 +264,7 @@ def times_read(body: Sequence[Statement], outputs: Sequence[int]) -> Counter[int
 def _numbered(
     body: list[Statement], outputs: list[int], tables: list[np.ndarray]
 ) -> tuple[list[Statement], list[int], list[np.ndarray]]:
-    """Values, regions and tables renamed 0, 1, 2 ... in the order of their appearance; constants come last."""
+    """Renumber values, regions and tables 0, 1, 2 ... in order of appearance; constants come last."""
     order = list(_made(body))
     constants = {o.result for o in walk(body) if o.op == "const"}
     order = [v for v in order if v not in constants] + [v for v in order if v in constants]
@@ -304,7 +303,7 @@ def _numbered(
 
 
 def _made(body: Sequence[Statement]) -> Iterator[int]:
-    """Every value in the order in which it comes into being."""
+    """Yield every value in order of definition."""
     for s in body:
         if isinstance(s, Loop):
             yield s.node
@@ -314,6 +313,16 @@ def _made(body: Sequence[Statement]) -> Iterator[int]:
             yield from _made(s.body)
         else:
             yield s.result
+
+
+def _plain(body: Sequence[Statement]) -> list[tuple]:
+    """Return the statements as nested tuples of names and numbers."""
+    return [
+        (s.op, s.result, s.operands, s.detail)
+        if type(s) is Operation
+        else tuple(_plain(x) if name == "body" else x for name, x in vars(s).items())
+        for s in body
+    ]
 
 
 # -- listings ---------------------------------------------------------------------------------------------------------

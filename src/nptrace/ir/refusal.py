@@ -1,7 +1,7 @@
-"""Refusing what a trace cannot record: a TraceError that names the user's line, remembered by the running trace.
+"""Errors for operations that a trace cannot record: a TraceError that names the user's line.
 
-Remembered, because user code may swallow it (``except Exception``) and NumPy may replace it (an IndexError for what
-``__index__`` raised): the trace raises the first refusal at its end, whatever became of it on the way.
+The running trace remembers the first error and raises it at its end, because user code may swallow it (``except
+Exception``) and NumPy may replace it (an error of ``__index__`` becomes an IndexError).
 """
 
 import functools
@@ -26,7 +26,7 @@ _INSTALLED = ("site-packages/", "dist-packages/")
 
 
 def refusal(message: str) -> TraceError:
-    """The error to raise; the running trace remembers it."""
+    """Return the error to raise; the running trace remembers it."""
     active = numeric.tracer.get()
     if active is None:
         return TraceError(message)
@@ -36,9 +36,9 @@ def refusal(message: str) -> TraceError:
 
 
 def place(lines: Iterable[tuple[str, int]]) -> str:
-    """ " at file:line: `source`" of the innermost line that is the user's, or nothing; ``lines``: innermost first.
+    """Return " at file:line: `source`" of the innermost line of the user, or ""; ``lines``: innermost first.
 
-    A line of our own algorithms, of SciPy or of another package is named only where none of the user's leads to it.
+    A line of our algorithms or of an installed package is named only if no line of the user leads to it.
     """
     seen = [line for line in lines if _is_users(line[0])]
     for filename, number in sorted(seen, key=lambda line: _is_installed(line[0]))[:1]:
@@ -58,7 +58,7 @@ def place_of(error: BaseException) -> str:
 
 
 def foreign(error: BaseException) -> str | None:
-    """The sentence for what another package raised at a traced value; None for an exception of the user's or ours."""
+    """Return a message for an exception that another package raised on a traced value; None for any other."""
     trail, innermost, package = error.__traceback__, "", ""
     while trail is not None:
         innermost = trail.tb_frame.f_code.co_filename.replace("\\", "/")
@@ -75,14 +75,14 @@ def foreign(error: BaseException) -> str | None:
 
 
 def _frames(frame: types.FrameType | None) -> Iterator[tuple[str, int]]:
-    while frame is not None and frame.f_code.co_filename != _TRACER:  # beyond it lies the caller of the trace
+    while frame is not None and frame.f_code.co_filename != _TRACER:  # the caller of the trace lies beyond it
         yield frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
 
 
 @functools.lru_cache(maxsize=1000)
 def _is_installed(filename: str) -> bool:
-    """Whether a file is of a registered package or of another one, not of who uses them."""
+    """Return whether a file belongs to an installed or registered package rather than to the user."""
     filename = filename.replace("\\", "/")
     return packages.in_folder(filename) or filename.endswith(".pyx") or any(part in filename for part in _INSTALLED)
 

@@ -8,7 +8,7 @@ from nptrace.ir.graph import Graph, Node, operands_of
 
 
 class Scopes:
-    """``of[node]`` is its region, or OUTSIDE; ``nodes[region]`` are its nodes, operands first."""
+    """Regions of nodes: ``of[node]`` is a region, or OUTSIDE; ``nodes[region]`` are its nodes, operands first."""
 
     OUTSIDE = -1
 
@@ -36,16 +36,16 @@ class Scopes:
                 body = graph.regions[n[1]]
                 regions = regions.union(*(depends[x] for x in (*body.results, *body.saves))) - {n[1]}
             depends[i] = regions
-            if regions not in innermost:  # regions nest, and an inner one is opened after its outer one
+            if regions not in innermost:  # regions nest, and an inner region is opened after the outer one
                 innermost[regions] = max(regions)
             self.of[i] = innermost[regions]
             self.nodes[innermost[regions]].append(i)
         for root in roots:
             if self.of[root] != self.OUTSIDE:
-                raise TraceError("a value from inside a repeat was kept and used after it: return it from the body")
+                raise TraceError("a value from inside a repeat is used outside of it: return it from the body")
 
     def inside(self, region: int) -> set[Node]:
-        """The nodes of a region and of the loops in it."""
+        """Return the nodes of a region and of the loops in it."""
         nested, inside = {region}, set[Node]()
         while True:  # the body of an inner loop may not depend on the outer one except through its start
             inside = {i for i, regions in self.depends.items() if not nested.isdisjoint(regions)}
@@ -55,7 +55,7 @@ class Scopes:
             nested = grown
 
     def captured(self, region: int) -> list[Node]:
-        """The nodes outside a region that its body reads (constants excluded)."""
+        """Return the nodes outside a region that its body reads (constants excluded)."""
         inside = self.inside(region)
         own = self.graph.regions[region]
         read = [x for i in inside for x in self._reads(i)] + [*own.results, *own.saves]

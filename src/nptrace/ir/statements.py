@@ -1,19 +1,19 @@
-"""The statements of a program: operations in SSA form, and loops with bodies of their own."""
+"""The statements of a program: operations in SSA form, and loops with bodies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-MEMORY_OPS = frozenset({"item", "saved", "stored"})  # their operand is a loop or rows, not a number
+MEMORY_OPS = frozenset({"item", "saved", "stored"})  # the operand is a loop or rows, not a number
 
 
-@dataclass(slots=True)  # never changed, but not frozen: a program makes a hundred thousand of them, at thrice the cost
+@dataclass(slots=True)  # never changed, but not frozen: that triples the cost of creating 100 000 of them
 class Operation:
-    """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds what is not a number.
+    """``result = op(*operands)``; results and operands are SSA numbers, ``detail`` holds the static parameters.
 
     fma = a*b + c, fms = a*b - c, fnma = c - a*b. Details: const (value,), input (position,), item (slot,), lookup
-    (table,), lookup_input (first input, shape), saved (slot, region of the loop that reads), stored (slot, row), rows
+    (table,), lookup_input (first input, shape), saved (slot, region of the reading loop), stored (slot, row), rows
     (count,), random ((word, shift, bits),). The result of rows is memory, not a number.
     """
 
@@ -28,7 +28,7 @@ class Loop:
     """A repeat: ``params`` start at ``initial`` and become ``results`` after each of ``count`` iterations.
 
     ``saves`` are stored at every iteration, for ``saved`` of a later loop and ``stored`` to read; a ``reverse`` loop
-    counts down. ``counter`` is the number of the iteration as a value, or None where nothing reads it. ``stop`` is the
+    counts down. ``counter`` is the iteration number as a value, or None where nothing reads it. ``stop`` is the
     position of the result that ends the loop early when it is 1 (in all lanes), or None.
     """
 
@@ -49,7 +49,7 @@ Statement = Operation | Loop
 
 
 def walk(body: Sequence[Statement]) -> list[Operation]:
-    """Every operation, loop bodies included."""
+    """Yield every operation, loop bodies included."""
     found: list[Operation] = []
     start = 0
     for k in [k for k, s in enumerate(body) if type(s) is Loop]:
@@ -61,7 +61,7 @@ def walk(body: Sequence[Statement]) -> list[Operation]:
 
 
 def all_loops(body: Sequence[Statement]) -> list[Loop]:
-    """Every loop, those in loop bodies included."""
+    """Yield every loop, nested ones included."""
     found: list[Loop] = []
     for s in [s for s in body if type(s) is Loop]:
         found.append(s)

@@ -1,1 +1,1 @@
-"""From a graph to a program in SSA form, and what is done to it before it is emitted."""
+"""Passes over a program in SSA form, before code generation."""

@@ -1,13 +1,13 @@
-"""A loop in a loop as one loop, for elements in lanes: loop flattening (von Hanxleden & Kennedy 1992).
+"""Loop flattening, for elements in lanes: nested loops as one loop (von Hanxleden & Kennedy 1992).
 
-An inner loop that ends early, as the iterations of a contact step do, goes on for all lanes until the slowest is done,
-and in every iteration of the outer loop another lane may be the slowest. Flattened, each lane begins its next outer
-iteration when it is done with this one: together they take as many iterations as the slowest lane takes in all, not the
-sum of the slowest ones. Every lane does what it did, bit for bit.
+An inner loop that ends early, such as the iterations of a contact solver, runs in all lanes until the slowest lane is
+done, and in every iteration of the outer loop another lane may be the slowest. After flattening, each lane begins its
+next outer iteration as soon as it has finished the current one: the number of iterations is the total of the slowest
+lane, not the sum of the maxima. Results are identical bit for bit.
 
-A nest of any depth becomes one loop, from the inside out. So do the steps of ``advance``, which feed the results of a
-program back into its state (``across_steps``). What stands beside an inner loop is evaluated in every one of its
-iterations then, so a loop around much more than its inner loop stays.
+Loops nested to any depth become one loop, from the inside out. So do the steps of ``advance``, which feed the results
+of a program back into its state (``across_steps``). Statements beside an inner loop are then evaluated in all of its
+iterations, so a loop with too many of them is not flattened.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from dataclasses import dataclass, field, replace
 from nptrace.ir.program import Program
 from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
-_BESIDE = 2.0  # times as many operations as an inner loop has may stand beside it
-_ENDLESS = 2**40  # iterations of a loop that ends by itself
+_BESIDE = 2.0  # most operations beside an inner loop, relative to its own
+_ENDLESS = 2**40  # iterations of a loop that ends by its stop condition
 
 
 def flattened(program: Program) -> Program:
-    """Return the program with its loops flattened where that can be done; as it is where none can."""
+    """Return the program with its loops flattened where possible."""
     work = _flattening(program)
     body = [work.nest(s) if isinstance(s, Loop) else s for s in program.body]
     return replace(program, body=[*work.constants, *body]) if work.constants else program
 
 
 def across_steps(program: Program, state: Mapping[int, int]) -> Program | None:
-    """A program that makes as many steps as the operation ``steps`` says, each on the results of the one before.
+    """Return a program that makes ``steps`` steps, each from the results of the one before.
 
     Args:
-        program: one loop that ends early, and what stands beside it.
-        state: by the number of each input of the state, the position of its next value among the outputs.
+        program: a loop that ends early, and statements beside it.
+        state: by input of the state, the position of its next value among the outputs.
 
     Returns:
-        The program, whose results are those of the last step; None where the loop cannot be flattened.
+        The program, with the results of the last step; None if the loop cannot be flattened.
     """
     work = _flattening(program)
     inputs = {s.detail[0]: s.result for s in program.body if isinstance(s, Operation) and s.op == "input"}
@@ -78,10 +78,10 @@ def _flattening(program: Program) -> _Flattening:
 
 @dataclass
 class _Flattening:
-    """The rewriting of one program; ``fresh`` is the first number that is not in use."""
+    """The rewriting of one program; ``fresh`` is the first unused number."""
 
     fresh: int
-    zeros: set[int]  # numbers of constants that are zero
+    zeros: set[int]  # SSA numbers of zero constants
     constants: list[Statement] = field(default_factory=list)
     known: dict[float, int] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class _Flattening:
         return self.known[value]
 
     def nest(self, loop: Loop) -> Loop:
-        """A loop with all that can be flattened in it."""
+        """Return a loop with its nested loops flattened where possible."""
         body = [self.nest(s) if isinstance(s, Loop) else s for s in loop.body]
         if any(a is not b for a, b in zip(body, loop.body)):
             loop = replace(loop, body=body)
@@ -106,7 +106,7 @@ class _Flattening:
         return loop if inner is None else self.one_loop(loop, inner)
 
     def inner(self, outer: Loop) -> Loop | None:
-        """The only loop in a loop, if it ends early, neither of them keeps or reads rows, and most work is in it."""
+        """Return the only loop in a loop if it ends early, has most of the work, and neither uses rows."""
         loops = [s for s in outer.body if isinstance(s, Loop)]
         if len(loops) != 1 or outer.stop is not None or outer.reverse or outer.saves:
             return None
@@ -120,7 +120,7 @@ class _Flattening:
         return inner if beside <= _BESIDE * sum(o.op not in free for o in walk(inner.body)) else None
 
     def one_loop(self, outer: Loop, inner: Loop, steps: int | None = None) -> Loop:
-        """``steps``: the value that says how many iterations the outer loop has, if its count does not."""
+        """Flatten two loops; ``steps``: the number of iterations of the outer loop as a value, if not its count."""
         at = outer.body.index(inner)
         body: list[Statement] = list(outer.body[:at])
 
@@ -169,9 +169,9 @@ class _Flattening:
     def _begun(
         self, inner: Loop, first: int, write: Callable[..., int]
     ) -> tuple[dict[int, int], list[tuple[int, int]]]:
-        """({what the inner loop carries: what that is in an iteration}, [(carried value, its position)]).
+        """Return ({parameter of the inner loop: its value in an iteration}, [(carried value, its position)]).
 
-        What goes through unchanged is what it began as, and what its body does not read need not be carried.
+        A loop invariant has its initial value, and a parameter that the body does not read is not carried.
         """
         read = {x for o in inner.body if isinstance(o, Operation) for x in o.operands} | set(inner.results)
         means: dict[int, int] = {}
@@ -188,7 +188,7 @@ class _Flattening:
 def _read(
     statements: Sequence[Statement], inner: Loop, results: Sequence[int], means: dict[int, int]
 ) -> Iterator[Statement]:
-    """The statements after an inner loop without those that take its results, whose names then mean these."""
+    """Yield the statements after an inner loop except ``item``s of its results, which are renamed to these."""
     for s in statements:
         if isinstance(s, Operation) and s.op == "item" and s.operands[0] == inner.node:
             means[s.result] = results[s.detail[0]]
@@ -197,6 +197,6 @@ def _read(
 
 
 def _renamed(statements: Sequence[Statement], means: Mapping[int, int]) -> list[Statement]:
-    """Return the operations on other values."""
+    """Return the operations with renamed operands."""
     plain = (s for s in statements if isinstance(s, Operation))  # there are no loops among them
     return [replace(s, operands=tuple(means.get(x, x) for x in s.operands)) for s in plain]

@@ -1,8 +1,8 @@
 """Loop-invariant code motion: move statements that no iteration changes out of their loop.
 
-A loop that ends early carries its inputs through unchanged, so that a target may do all of its work again in every
-iteration (a GPU has few registers to keep results in). Here what follows from them alone is done once, before it.
-A loop that may be skipped keeps all of its work.
+A loop that ends early carries its inputs through unchanged, so that a target may repeat all of its work in every
+iteration (a GPU has few registers to keep results in). Here, statements that depend only on such inputs are moved
+before the loop. A loop that may be skipped is left unchanged.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from nptrace.ir.program import Program
 from nptrace.ir.statements import Loop, Statement, all_loops, walk
 
-_STAYS = frozenset({"saved", "stored", "rows", "steps"})  # memory has its place in the order of things
+_STAYS = frozenset({"saved", "stored", "rows", "steps"})  # the order of memory operations is kept
 
 
 def hoisted(program: Program) -> Program:
@@ -33,7 +33,7 @@ def _without_invariants(body: Sequence[Statement], zeros: set[int]) -> Iterator[
 
 
 def _split(loop: Loop, zeros: set[int]) -> Iterator[Statement]:
-    """The invariant statements of a loop, then what is left of it; of one that may be skipped nothing."""
+    """Return the invariant statements of a loop and the remaining loop; nothing moves if it may be skipped."""
     if loop.stop is None or loop.initial[loop.stop] not in zeros:
         yield loop
         return
@@ -55,7 +55,7 @@ def _split(loop: Loop, zeros: set[int]) -> Iterator[Statement]:
 
 
 def _renamed(loop: Loop, means: dict[int, int]) -> Loop:
-    """A loop within, with what the outer one carries through unchanged under the name that it has outside."""
+    """Rename the invariants of an outer loop in a nested loop to their values outside."""
 
     def named(s: Statement) -> Statement:
         if isinstance(s, Loop):

@@ -1,17 +1,17 @@
-"""Packs: isomorphic operations, which compute one thing for each of four groups, or of two. The search of ``slp``.
+"""The search for packs: isomorphic operations of four groups, or of two, which ``slp`` vectorises.
 
-A traced function unrolls its Python loops, so a loop over four like things leaves four isomorphic subgraphs: they
-differ in their inputs and constants alone. A *pack* is four values, one for each group, made by the same operation from
-packs, from constants, and from values of the base that all four share; four scalar operations can then run as one.
-Where only only those of a pair are alike packs have two members.
+A traced function unrolls its Python loops, so a loop over four similar objects leaves four isomorphic subgraphs, which
+differ only in inputs and constants. A *pack* is four values, one for each group, computed by the same operation from
+packs, constants, and values shared by all four; four scalar operations can then run as one. Where only pairs of groups
+are isomorphic, packs have two members.
 
-The search works on one body of statements at a time. It guesses seeds, leaves (inputs, carried values of a loop) that
-lie side by side in the groups, and follows the def-use chains from them level by level; a level is the longest way from
-a leaf. Operations of one level never depend on each other, so that any packs can be scheduled. A wrong seed finds few
-packs: it costs speed, never a number. Sums over the groups are in no pack.
+The search works on one body of statements at a time. It guesses seeds, which are corresponding leaves of the groups
+(inputs, carried values of a loop), and follows the def-use chains from them level by level; the level is the longest
+path from a leaf. Operations of one level never depend on each other, so that any packs can be scheduled. A wrong seed
+finds few packs: it costs speed, never correctness. Sums over the groups are in no pack.
 
-Constant propagation would destroy the isomorphism wherever a zero or a one is simplified away in one group and not in
-the others; a caller brings the groups into a normal form in which that is rare, and marks the rest with ``no_fold``.
+Constant propagation would destroy the isomorphism wherever a zero or a one is simplified away in one group but not in
+the others; callers use a normal form of the groups in which this is rare, and ``no_fold`` elsewhere.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ Pack = tuple[int, ...]
 _Placed = tuple[int, int]  # (lane, value)
 GROUPS = 4
 
-_UNORDERED = frozenset({"add", "mul", "and", "or"})  # min and max are not: which NaN comes out depends on the order
-_PRODUCTS = frozenset({"fma", "fms", "fnma"})  # their first two operands may change places
-_GUESSES = 5  # at most so many are tried
-_ENOUGH = 0.65  # a guess that puts this share of the operations into packs is taken at once
-_CONSTANT, _VALUE = -1, 1 << 40  # an operand in a signature; packs count from 0, a value of the base from here
+_UNORDERED = frozenset({"add", "mul", "and", "or"})  # not min and max: which NaN results depends on the order
+_PRODUCTS = frozenset({"fma", "fms", "fnma"})  # the first two operands commute
+_GUESSES = 5  # most guesses tried
+_ENOUGH = 0.65  # a guess that packs this share of the operations is accepted at once
+_CONSTANT, _VALUE = -1, 1 << 40  # operands in a signature; packs count from 0, shared values from here
 _LEAF_OPS = frozenset({"input", "item", "saved", "stored"})
 _LOOKUPS = frozenset({"lookup", "lookup_input"})
 
 
 class Packs:
-    """Values side by side; ``of[value]`` is (number of the pack, lane), ``level[value]`` the way from the leaves."""
+    """Packs of values; ``of[value]`` is (pack, lane), ``level[value]`` the longest path from the leaves."""
 
     def __init__(self, lanes: int, level: dict[int, int]) -> None:
         self.lanes = lanes
@@ -51,16 +51,16 @@ class Packs:
         self.all.append(group)
 
     def fits(self, group: Sequence[int]) -> bool:
-        """Whether values can become a pack: all different and none in one yet."""
+        """Return whether values can become a pack: all different, and none in a pack yet."""
         return len(set(group)) == self.lanes and not any(v in self.of for v in group)
 
 
 def find(
     body: Sequence[Statement], constants: frozenset[int], lanes: int, across: bool = False
 ) -> dict[int | None, Packs]:
-    """The packs of a program, by loop (its node; None: outside of loops); they have 4 or 2 members.
+    """Return the packs of a program, by loop node (None: outside of loops); they have 4 or 2 members.
 
-    across: also operations on numbers of two groups, if every group meets the one so many positions after it.
+    across: also pack operations between groups, if the two groups are the same number of positions apart in all lanes.
     """
     found: dict[int | None, Packs] = {}
     _search(body, None, constants, lanes, across, found)
@@ -75,7 +75,7 @@ def _search(
     across: bool,
     found: dict[int | None, Packs],
 ) -> None:
-    """The loops of a body first: what they carry side by side is a hint for the statements around them."""
+    """Search a body, its loops first: packs of carried values are hints for the statements around them."""
     hints: list[Pack] = []
     items: dict[tuple[int, int], int] = {
         (s.operands[0], s.detail[0]): s.result for s in body if isinstance(s, Operation) and s.op == "item"
@@ -94,16 +94,16 @@ def _search(
 
 
 class _Scope:
-    """One body of statements: who makes a value, who reads it, and how far it is from the leaves."""
+    """One body of statements: definitions and uses of values, and their levels."""
 
     def __init__(
         self, body: Sequence[Statement], loop: Loop | None, constants: frozenset[int], lanes: int, across: bool
     ) -> None:
         self.constants, self.lanes, self.across = constants, lanes, across
         self.made: dict[int, Operation] = {}
-        self.order: list[tuple[int, Operation, int]] = []  # what is made here: (value, maker, kind of operation)
+        self.order: list[tuple[int, Operation, int]] = []  # values defined here: (value, operation, kind of operation)
         self.level: dict[int, int] = {}
-        self.readers: dict[int, list[tuple[int, int]]] = defaultdict(list)  # of a value: (level, position in the order)
+        self.readers: dict[int, list[tuple[int, int]]] = defaultdict(list)  # by value: (level, position in the order)
         self.leaf_kinds: dict[int, str] = {} if loop is None else dict.fromkeys(loop.params, "carried")
         level, order, readers = self.level, self.order, self.readers
         kinds: dict[tuple, int] = {}
@@ -117,22 +117,22 @@ class _Scope:
                 self.leaf_kinds[value] = op
             elif op != "const":
                 above = level[value] = 1 + max(map(level.get, operands, repeat(0)), default=0)
-                if op in ("rows", "steps"):  # memory, and a number of the whole program, belong to no group
+                if op in ("rows", "steps"):  # memory, and a number for the whole program, belong to no group
                     continue
                 read = (above, len(order))
-                kind = (op, s.detail, value) if op == "random" else (op, s.detail)  # blocks of bits are in no pack
+                kind = (op, s.detail, value) if op == "random" else (op, s.detail)  # random bits are in no pack
                 order.append((value, s, kinds.setdefault(kind, len(kinds))))
                 self.made[value] = s
                 for x in operands:
                     readers[x].append(read)
-        # the stop of a loop is a number of its own
+        # the stop condition of a loop belongs to no group
         barred = {*constants, *(() if loop is None or loop.stop is None else (loop.params[loop.stop],))}
         barred |= set() if loop is None else {loop.counter}
         self.leaves = sorted(x for x in self.readers if x not in self.made and x not in barred)
         self.leaf_set = set(self.leaves)
 
     def best(self, hints: Sequence[Pack]) -> Packs:
-        """The packs of the guess that finds most of them."""
+        """Return the packs of the guess that finds the most."""
         best = Packs(self.lanes, self.level)
         for guess in [list(hints), *([] if self._known(hints) else self._guesses())]:
             packs = self._grown(guess)
@@ -143,28 +143,28 @@ class _Scope:
         return best
 
     def _known(self, hints: Sequence[Pack]) -> bool:
-        """Whether there is nothing of substance here beside a loop whose packs are known."""
+        """Return whether a loop with known packs does nearly all of the work here."""
         return bool(hints) and len(self.made) < 16 * len(hints)
 
     def _guesses(self) -> list[list[Pack]]:
-        """Leaves that are read for the same operations, in parts of equal size: group after group."""
+        """Yield guesses: leaves that are used alike, in equal parts, one for each group."""
         classes: dict[tuple, list[int]] = defaultdict(list)
         for x in self.leaves:
             uses = sorted([self.order[position][1].op for _, position in self.readers[x]])
             classes[tuple(uses)].append(x)
-            for op in ("sin", "cos"):  # joint angles, whatever else is done with them
+            for op in ("sin", "cos"):  # joint angles, whatever their other uses
                 if op in uses:
                     classes[(op, "alone")].append(x)
         guesses: list[tuple[int, tuple[Pack, ...]]] = []
         for kind, members in classes.items():
-            odd = len(members) % GROUPS  # members that are in no group come first or last
+            odd = len(members) % GROUPS  # leaves in no group come first or last
             for part in (members[odd:], members[: len(members) - odd]):
                 guesses += [(len(kind) * len(part), packs) for packs in self._split(part)]
         guesses.sort(key=lambda g: g[0], reverse=True)
         return [list(packs) for packs in dict.fromkeys(packs for _, packs in guesses)][:_GUESSES]
 
     def _split(self, members: Sequence[int]) -> Iterator[tuple[Pack, ...]]:
-        """Members in four parts, one a group; for pairs, neighbours go together or every other one."""
+        """Split members into four parts, one per group; for pairs, combine neighbours or every other part."""
         size = len(members) // GROUPS
         groups = [members[k * size : (k + 1) * size] for k in range(GROUPS)]
         if size and self.lanes == GROUPS:
@@ -174,7 +174,7 @@ class _Scope:
             yield (*zip(groups[0], groups[2]), *zip(groups[1], groups[3]))
 
     def _grown(self, seeds: Sequence[Pack]) -> Packs:
-        """Follow the seeds; leaves that are met side by side become seeds in their turn."""
+        """Grow packs from the seeds; corresponding leaves found on the way become further seeds."""
         bare, seen = Packs(self.lanes, self.level), set[Pack]()
         behind = [leaves for g in seeds if self._alike(g) for leaves in self._behind(g, bare, seen)]
         seeds = [g for g in (*seeds, *behind) if self._side_by_side(g)]
@@ -201,12 +201,12 @@ class _Scope:
         return len(kinds) == 1 and all(v in self.leaf_set for v in group)
 
     def _follow(self, packs: Packs) -> list[Pack]:
-        """Put operations into packs, level by level; returns leaves that were met side by side."""
+        """Put operations into packs, level by level; return corresponding leaves found on the way."""
         met: list[Pack] = []
         seen: set[Pack] = set()
         readers, order = self.readers, self.order
-        waiting: dict[int, set[int]] = {}  # positions of what reads packs, by level: nothing else can become one
-        levels: list[int] = []  # of these, a heap
+        waiting: dict[int, set[int]] = {}  # positions of readers of packs, by level: only these can become packs
+        levels: list[int] = []  # a heap of these levels
 
         def wait(group: Pack) -> None:
             for value in group:
@@ -232,7 +232,7 @@ class _Scope:
                     for group in groups:
                         packs.add(group)
                         wait(group)
-                else:  # perhaps a value outside that differs from group to group
+                else:  # perhaps an outside value that differs between groups
                     loose.setdefault(tuple(map(min, signature, repeat(_VALUE))), []).extend(members)
             for members in loose.values():
                 for group in self._groups(members):
@@ -242,7 +242,7 @@ class _Scope:
         return met
 
     def _groups(self, members: list[_Placed]) -> list[Pack]:
-        """Packs of values that have their lanes; none where a lane has more of them than another."""
+        """Form packs of values with known lanes; none if the lanes have different numbers of values."""
         lanes = self.lanes
         if len(members) % lanes:
             return []
@@ -253,11 +253,11 @@ class _Scope:
         return list(zip(*columns)) if len(set(map(len, columns))) == 1 else []
 
     def _alike(self, group: Sequence[int]) -> bool:
-        """Whether values are made here, by the same operation."""
+        """Return whether values are defined here, by the same operation."""
         return all(v in self.made for v in group) and len({self.made[v].op for v in group}) == 1
 
     def _behind(self, group: Pack, packs: Packs, seen: set[Pack]) -> Iterator[Pack]:
-        """Leaves that like operations are made from, side by side."""
+        """Return corresponding leaves from which isomorphic operations are computed."""
         for side in zip(*(ordered(self.made[v], packs.of, self.constants) for v in group)):
             if side in seen or not packs.fits(side):
                 continue
@@ -268,7 +268,7 @@ class _Scope:
                 yield from self._behind(side, packs, seen)
 
     def _signature(self, s: Operation, kind: int, of: dict[int, tuple[int, int]]) -> tuple[tuple, int] | None:
-        """(what is done to which packs and values, in which lane), or None for what belongs to no group."""
+        """Return ((operation, packs and shared values), lane), or None for an operation that belongs to no group."""
         lanes, constants, positions, met = self.lanes, self.constants, [], []
         for x in s.operands:
             positions.append(position := of.get(x))
@@ -278,7 +278,7 @@ class _Scope:
         if len(met) > 1:
             for position in met:
                 mixed = mixed or position[1] != lane
-            lane = max(met)[1]  # of the youngest pack: who makes a product of two groups has the longer way behind it
+            lane = max(met)[1]  # lane in the latest pack: the group with the longer path owns a product of two
             if mixed and (not self.across or len({pack for pack, _ in met}) < len(set(met))):
                 return None  # a sum over groups
         described = []
@@ -295,7 +295,7 @@ class _Scope:
 
 
 def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[int]) -> list[int]:
-    """Operands in an order that is the same for all members of a pack."""
+    """Return the operands in an order that is the same for all members of a pack."""
 
     count = 2 if s.op in _PRODUCTS or s.op in _UNORDERED else 0
     if not count:
@@ -309,7 +309,7 @@ def ordered(s: Operation, of: dict[int, tuple[int, int]], constants: Container[i
 
 
 def reads(loop: Loop) -> set[int]:
-    """Return what a loop reads from outside: its initial values, and what its body does not make itself."""
+    """Return the values that a loop reads from outside: initial values, and free variables of its body."""
     operations, loops = walk(loop.body), [loop, *all_loops(loop.body)]
     inside = {o.result for o in operations}
     read = {x for o in operations for x in o.operands}

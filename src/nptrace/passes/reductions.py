@@ -1,9 +1,9 @@
-"""Reductions over like groups, reassociated: each group adds up its own part, then the parts are added in pairs.
+"""Reassociated reductions: each isomorphic group sums its terms, then the partial sums are added in pairs.
 
-What four like groups add to a number is one long sum, x - a_0 b_0 - c_0 d_0 - a_1 b_1 - ..., which takes every number
-out of its group. Reassociated, a group sums what is its own, p_k = a_k b_k + c_k d_k, the sum is x - ((p_0 + p_1) +
-(p_2 + p_3)). The first is one program for all groups, the second a horizontal sum, a few exchanges between neighbours
-in place of hundreds. It is the same sum in another order: the last digits differ, nothing else does.
+The contributions of four isomorphic groups to a number form one long sum, x - a_0 b_0 - c_0 d_0 - a_1 b_1 - ..., which
+needs every term as a scalar. Reassociated, each group sums its terms, p_k = a_k b_k + c_k d_k, and the result is x -
+((p_0 + p_1) + (p_2 + p_3)). The partial sums run in lanes, and a single horizontal sum replaces hundreds of lane
+extractions. Only the order of addition changes, so only the last digits differ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _LANES = 4
 
 @dataclass(frozen=True)
 class _Term:
-    """A value or a product of two in a sum."""
+    """A term of a sum: a value or a product of two values."""
 
     minus: bool
     factors: tuple[int, ...]
 
 
 def reassociated(program: Program) -> Program:
-    """Return the program with sums over four like groups in pairs; as it is where there are none."""
+    """Return the program with sums over four isomorphic groups in pairs, if there are any."""
     constants = frozenset(o.result for o in walk(program.body) if o.op == "const")
     found = find(program.body, constants, _LANES)
     if not any(packs.all for packs in found.values()):
@@ -42,7 +42,7 @@ def reassociated(program: Program) -> Program:
 
 @dataclass
 class _Regrouping:
-    """The rewriting of the bodies of one program; ``fresh`` is the last number in use."""
+    """The rewriting of the bodies of one program; ``fresh`` is the last used number."""
 
     constants: frozenset[int]
     found: dict[int | None, Packs]
@@ -50,13 +50,13 @@ class _Regrouping:
     fresh: int
 
     def body(self, statements: Sequence[Statement], node: int | None) -> list[Statement]:
-        """The statements of a loop (``node``), or those outside of loops."""
+        """Return the rewritten statements of a loop (``node``), or those outside of loops."""
         packs = self.found[node]
         position = {s.result: k for k, s in enumerate(statements) if isinstance(s, Operation)}
         own = [s for s in statements if isinstance(s, Operation) and s.result not in packs.of]
         made = {s.result: s for s in own if s.op in _SUMS or s.op == "mul"}
         inner = {x for s in made.values() for x, _ in _added(s)[1] if x in made and self.readers[x] == 1}
-        early: dict[int, list[Statement]] = defaultdict(list)  # what is written after a statement
+        early: dict[int, list[Statement]] = defaultdict(list)  # statements inserted after a statement
         instead: dict[int, Sequence[Statement]] = {}
         for root in made.values():
             if root.result in inner or root.op == "mul":
@@ -75,12 +75,12 @@ class _Regrouping:
         return out
 
     def _by_group(self, terms: Sequence[_Term], packs: Packs) -> tuple[list[list[_Term]], list[_Term]]:
-        """(terms that are alike in four groups, group by group; the others)."""
+        """Return (terms that are isomorphic in four groups, by group; other terms)."""
         groups: list[list[_Term]] = []
         rest = [t for t in terms if len({packs.of[x][1] for x in t.factors if x in packs.of}) != 1]
         alone = set(map(id, rest))
         left = [t for t in terms if id(t) not in alone]
-        for strict in (True, False):  # at last, a value outside may differ from group to group
+        for strict in (True, False):  # finally, an outside value may differ between groups
             lanes: dict[tuple, list[list[_Term]]] = defaultdict(lambda: [[] for _ in range(_LANES)])
             for term in left:
                 lane = next(packs.of[x][1] for x in term.factors if x in packs.of)
@@ -102,8 +102,8 @@ class _Regrouping:
     def _parts(
         self, groups: list[list[_Term]], position: dict[int, int], early: dict[int, list[Statement]], name: int | None
     ) -> tuple[int, bool]:
-        """(sum over the groups, whether it is to be subtracted); every part is written as soon as it can be."""
-        minus = all(group[0].minus for group in groups)  # never without a rest: every sum begins with a plus
+        """Return (sum over the groups, whether to subtract it); partial sums are placed as early as possible."""
+        minus = all(group[0].minus for group in groups)  # then there are other terms: every sum begins with a plus
         parts, when = [], []
         for lane in range(_LANES):
             own = [group[lane] for group in groups]
@@ -124,7 +124,7 @@ class _Regrouping:
         return Operation(op, self.fresh, operands)
 
     def _chain(self, terms: list[_Term], result: int | None) -> list[Operation]:
-        """Statements that add up terms, the first one that is added first; none for a single value alone."""
+        """Return statements that sum the terms in order; none for a single value."""
         first = next((t for t in terms if not t.minus), terms[0])
         others = [t for t in terms if t is not first]
         lines: list[Operation] = []
@@ -147,7 +147,7 @@ class _Regrouping:
 
 
 def _added(s: Operation) -> tuple[list[_Term], list[tuple[int, bool]]]:
-    """(products of a sum, (values it adds, whether it subtracts them))."""
+    """Return (products in a sum, its other operands with whether they are subtracted)."""
     if s.op == "mul":
         return [_Term(False, s.operands)], []
     if s.op in ("add", "sub"):
@@ -157,7 +157,7 @@ def _added(s: Operation) -> tuple[list[_Term], list[tuple[int, bool]]]:
 
 
 def _terms(root: Operation, made: dict[int, Operation], inner: Iterable[int]) -> list[_Term]:
-    """The terms of a sum, those added first at the beginning."""
+    """Return the terms of a sum in order of addition."""
     terms: list[_Term] = []
     stack = [(root.result, False)]
     while stack:

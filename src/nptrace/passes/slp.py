@@ -1,13 +1,12 @@
 """Superword-level parallelism (SLP): isomorphic scalar operations of one program become one vector operation.
 
-This is what compilers call SLP vectorisation (Larsen & Amarasinghe 2000), for lanes that are like groups of one
-program: ``reductions`` reassociates sums over the groups, ``isomorphic`` finds the *packs*, and here the program is
-rewritten. A pack becomes *wide*: a value that holds one number a group. The rest stays as it is. Between the two stand
-``broadcast`` (one number into all lanes), ``gather`` (a wide value from its numbers), ``extract`` (one number out of
-it), ``permute`` (its lanes in another order) and ``hsum`` (a horizontal sum of four lanes, in pairs). A wide constant
-has several numbers as its detail, a wide input several positions. Every number is made by the same operation from the
-same numbers as before, so that a vectorised program gives the same bits. ``docs/nptrace/targets.md`` follows an example
-through all stages.
+This is SLP vectorisation (Larsen & Amarasinghe 2000), with the isomorphic groups of one program as lanes:
+``reductions`` reassociates sums over the groups, ``isomorphic`` finds the *packs*, and here the program is rewritten. A
+pack becomes *wide*: a value that holds one number per group. Other values stay scalar. ``broadcast`` (one number into
+all lanes), ``gather`` (a wide value from scalars), ``extract`` (one lane), ``permute`` (lanes in another order) and
+``hsum`` (a horizontal sum of four lanes, in pairs) connect the two. A wide constant has several numbers as its detail,
+a wide input several positions. Every number is computed by the same operation from the same numbers as before, so that
+results are identical bit for bit. ``docs/nptrace/targets.md`` follows an example through all stages.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from itertools import repeat
 from nptrace.ir.program import Loop, Operation, Program, Statement, all_loops, walk, without_dead_code
 from nptrace.passes.isomorphic import GROUPS, Pack, Packs, find, ordered, reads
 
-SMALLEST = 64  # operations; packing less is not worth the search
-WORTH = 0.9  # of the work may be left at most
-ENOUGH = 0.8  # where no more than this is left, no other number of lanes is tried: pairs leave more then
+SMALLEST = 64  # operations; smaller programs are not worth the search
+WORTH = 0.9  # largest fraction of the work that may remain
+ENOUGH = 0.8  # if at most this fraction remains, no other number of lanes is tried
 _COSTS = {
     "sin": 25,
     "cos": 25,
@@ -37,7 +36,7 @@ _COSTS = {
 }
 _FREE = frozenset({"const", "input", "item"})
 _PULLED = frozenset({"add", "sub", "mul", "fma", "fms", "fnma", "neg"})
-_DEEPEST = 3  # so many operations of the base are done again in four lanes rather than joined from their numbers
+_DEEPEST = 3  # depth to which shared operations are repeated in lanes rather than gathered
 
 
 def vectorised(
@@ -47,11 +46,11 @@ def vectorised(
     smallest: int = SMALLEST,
     across: bool = False,
 ) -> Program | None:
-    """Return the program with wide values, or None where more than ``worth`` of the work would be left.
+    """Return the program with wide values, or None if more than ``worth`` of the work would remain.
 
-    lanes: how many groups may go together; what leaves least work is taken. smallest: operations worth a search.
-    across: numbers of one group may meet those of another in a wide operation (``permute``: wide values turned in their
-    lanes), as they do in a Jacobian: what an input of one group does to the others.
+    lanes: numbers of lanes to try; the one with the least remaining work is used. smallest: fewest operations worth a
+    search. across: wide operations may combine different groups (``permute`` rotates the lanes), as in a Jacobian,
+    where an input of one group affects the others.
     """
     if program.size < smallest or program.wide:
         return None
@@ -95,7 +94,7 @@ def _values(body: Sequence[Statement]) -> list[int]:
 
 
 def _cost(body: Sequence[Statement]) -> int:
-    """About how many instructions; sine and cosine of an angle come together."""
+    """Estimate the number of instructions; sine and cosine of an angle share their work."""
     operations = walk(body)
     angles = {o.operands for o in operations if o.op in ("sin", "cos")}
     counts = Counter([o.op for o in operations])
@@ -105,7 +104,7 @@ def _cost(body: Sequence[Statement]) -> int:
 
 @dataclass(kw_only=True)
 class _Shared:
-    """The facts that all bodies of a program share."""
+    """Data shared by all bodies of a program."""
 
     constants: dict[int, float]
     found: dict[int | None, Packs]
@@ -122,7 +121,7 @@ class _Shared:
 
 
 class _Scope:
-    """The rewriting of one body; ``out`` grows in the new order."""
+    """The rewriting of one body; ``out`` collects the statements in their new order."""
 
     def __init__(self, shared: _Shared, body: Sequence[Statement], loop: Loop | None, outer: _Scope | None) -> None:
         self.shared, self.body, self.loop, self.outer = shared, body, loop, outer
@@ -130,13 +129,13 @@ class _Scope:
         self.made = {s.result: s for s in body if isinstance(s, Operation)}
         self.own = {*self.made, *(() if loop is None else (*loop.params, loop.counter))}
         self.out: list[Statement] = []
-        self.numbers: dict[tuple, int] = {}  # (wide value, lane): its number
+        self.numbers: dict[tuple, int] = {}  # (wide value, lane): extracted number
         self.wides: dict[Pack, int] = {}
         self.slots: dict[tuple[int, int], tuple[int, int | None]] = {}  # (loop, slot): (new slot, lane)
 
-    # -- the order ----------------------------------------------------------------------------------------------------
+    # -- order ----------------------------------------------------------------------------------------------------
     def rewrite(self) -> None:
-        """Every statement when the last of its members came in the trace, or as soon after as it can."""
+        """Write every statement at the position of its last member in the trace, or as soon after as possible."""
         for _, _, _, unit in sorted(self._units(), key=lambda u: u[:3]):
             if isinstance(unit, Loop):
                 self.out.append(self._loop(unit))
@@ -146,7 +145,7 @@ class _Scope:
                 self._wide_statement(unit)
 
     def _units(self) -> list[tuple[int, int, int, Statement | Pack]]:
-        """(when, level, position, what) of everything that is to be written."""
+        """Return (time, level, position, statement or pack) of everything to be written."""
         position = {(s.node if isinstance(s, Loop) else s.result): k for k, s in enumerate(self.body)}
         level, of = self.packs.level, self.packs.of
         units: list[tuple[int, Statement | Pack]] = []
@@ -190,7 +189,7 @@ class _Scope:
             self.out.append(Operation(s.op, s.result, tuple(map(self.scalar, s.operands)), s.detail))
 
     def _summed(self, s: Operation) -> Pack | None:
-        """The pack of which a value is the sum in pairs, (a + b) + (c + d), if it is one of four."""
+        """Return the pack of four whose sum in pairs, (a + b) + (c + d), is a value; None for any other value."""
         pairs = [self.made.get(x) for x in s.operands] if s.op == "add" and self.packs.lanes == GROUPS else []
         if not pairs or any(p is None or p.op != "add" or p.result in self.packs.of for p in pairs):
             return None
@@ -204,7 +203,7 @@ class _Scope:
     def _wide_statement(self, group: Pack) -> None:
         first = self.made[group[0]]
         if first.op in ("input", "item", "saved", "stored"):
-            if first.op != "input":  # a wide input is read where it is needed
+            if first.op != "input":  # a wide input is read where it is used
                 self.wides[group] = self._carried(group)
             return
         constants = self.shared.constants
@@ -212,7 +211,7 @@ class _Scope:
         self.wides[group] = self._emit(first.op, tuple(self.wide(side) for side in sides), first.detail)
 
     def _carried(self, group: Pack) -> int:
-        """Items side by side: together if the loop carries them so."""
+        """Return a pack of items: as one wide value if the loop carries them so."""
         makers = [self.made[v] for v in group]
         if all(m.op == "item" and m.operands == makers[0].operands for m in makers):
             slots = [self.slots[m.operands[0], m.detail[0]] for m in makers]
@@ -231,7 +230,7 @@ class _Scope:
         return self.numbers[key]
 
     def _loop(self, loop: Loop) -> Loop:
-        """Carried values side by side in the body are carried as one."""
+        """Rewrite a loop: packs of carried values in the body are carried as wide values."""
         inner = _Scope(self.shared, loop.body, loop, self)
         position = {p: k for k, p in enumerate(loop.params)}
         groups = [g for g in inner.packs.all if all(p in position for p in g)]
@@ -270,7 +269,7 @@ class _Scope:
 
     @staticmethod
     def _overwritten(loop: Loop, packs: Packs, together: set[int]) -> list[Pack]:
-        """Carried values that no iteration reads and every iteration makes side by side."""
+        """Return packs of carried values that no iteration reads and every iteration computes as a pack."""
         inside = {x for o in walk(loop.body) for x in o.operands}
         inside |= {x for inner in all_loops(loop.body) for x in (*inner.initial, *inner.results, *inner.saves)}
         inside |= {*loop.results, *loop.saves}
@@ -284,7 +283,7 @@ class _Scope:
 
     # -- values -------------------------------------------------------------------------------------------------------
     def scalar(self, value: int) -> int:
-        """A value of the old program as one number."""
+        """Return a value of the old program as a scalar."""
         if value in self.shared.constants:
             return value
         if value not in self.own:
@@ -299,7 +298,7 @@ class _Scope:
         return self.numbers[whole, lane]
 
     def wide(self, group: Pack) -> int:
-        """Values of the old program, lane by lane."""
+        """Return values of the old program, one per lane, as a wide value."""
         found = self.wides.get(group)
         if found is None:
             found = self.wides[group] = self._made_wide(group)
@@ -329,7 +328,7 @@ class _Scope:
         return self._emit("gather", tuple(map(self.scalar, group)))
 
     def _pulled(self, group: Pack, depth: int) -> list[Pack] | None:
-        """Operands of operations of the base that are alike down to constants and shared values."""
+        """Return wide operands for isomorphic scalar operations, down to constants and shared values."""
         makers = [self.made.get(v) for v in group]
         of, constants = self.packs.of, self.shared.constants
         if not depth or any(m is None or m.op not in _PULLED or m.result in of for m in makers):

@@ -1,11 +1,11 @@
-"""Compiled code and its description on disk: an optimisation that may fail at any time without harm.
+"""Cache of compiled code and its description on disk: an optimisation that may fail at any time without harm.
 
-An entry is one file: a mark, the digest of what follows, the length of a JSON text, that text, and the object code. It
-is written beside its place and renamed into it, so that parallel processes never see half of one; a damaged or foreign
-entry counts as absent and is written anew. No pickle: reading an entry runs nothing.
+An entry is one file: a mark, the digest of the rest, the length of a JSON text, that text, and the object code. It is
+written to a temporary file and renamed, so that parallel processes never see a partial entry; a damaged or foreign
+entry counts as absent and is replaced. No pickle: reading an entry executes nothing.
 
-What is read is run as machine code later, so that whoever can write an entry can run anything as this user. A folder or
-an entry that anyone but its user (or root) owns or can write is not used; the folder is made for its user alone.
+Entries are executed as machine code, so that anybody who can write one can run code as this user. A folder or an entry
+that anyone but this user (or root) owns or can write is not used; the folder is created with access for its user only.
 """
 
 from __future__ import annotations
@@ -27,28 +27,30 @@ MARK = b"nptrace-1\n"
 SUFFIX = ".ffc"
 LIMIT = 512 * 1024 * 1024
 _HEADER = len(MARK) + 32 + 8
-_ROOM = 0.95  # of the limit that is left filled when it was passed
-_PUTS = 200  # entries that a process writes between looks at what others wrote
+_ROOM = 0.95  # fraction of the limit that is kept once it is exceeded
+_PUTS = 200  # entries that a process writes before it measures the folder again
 _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-_refused: set[Path] = set()  # folders that were reported as not the user's own
-_known: dict[Path, tuple[int, int]] = {}  # by folder: bytes there when last looked, and since; entries since
+_refused: set[Path] = set()  # folders that were reported as unsafe
+_known: dict[Path, tuple[int, int]] = {}  # by folder: (bytes, entries written since last measured)
 
 
 class CacheWarning(UserWarning):
-    """The cache folder is one that others could write machine code to: it is not used."""
+    """The cache folder is not used, because others could write machine code to it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Object code (empty for an entry of words alone) and what is known about it."""
+    """Object code (empty for an entry of metadata only) and its metadata."""
 
     code: bytes
     meta: dict[str, Given]
 
 
 def default_folder() -> Path | None:
-    """$NPTRACE_CACHE, else $XDG_CACHE_HOME/nptrace, else ~/.cache/nptrace; None without a home: a folder for
-    everybody, such as the temporary one, could be filled by anybody."""
+    """Return $NPTRACE_CACHE, else $XDG_CACHE_HOME/nptrace, else ~/.cache/nptrace; None without a home.
+
+    A shared folder, such as the temporary one, is no substitute: anybody could write to it.
+    """
     if chosen := os.environ.get("NPTRACE_CACHE"):
         return Path(chosen)
     if base := os.environ.get("XDG_CACHE_HOME"):
@@ -60,7 +62,7 @@ def default_folder() -> Path | None:
 
 
 def digest(*parts: object) -> str:
-    """A key from texts and numbers; the length of each part counts, so that ("ab", "c") is not ("a", "bc")."""
+    """Return a key from strings and numbers; includes their lengths, so that ("ab", "c") differs from ("a", "bc")."""
     state = hashlib.sha256()
     for part in parts:
         text = str(part).encode()
@@ -76,7 +78,7 @@ class Cache:
         self.limit = limit
 
     def _place(self, make: bool = False) -> Path | None:
-        """The folder, if it exists (made, if ``make``) and is the user's own."""
+        """Return the folder if it exists (or, with ``make``, can be created) and is safe to use."""
         if self.folder is None:
             return None
         if make:
@@ -97,7 +99,7 @@ class Cache:
         return None
 
     def get(self, key: str) -> Entry | None:
-        """The entry, or None where there is none that can be trusted."""
+        """Return the entry, or None without a valid one."""
         try:
             folder = self._place()
             if folder is None:
@@ -112,11 +114,11 @@ class Cache:
                 path.unlink()
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # the oldest use goes first
+            os.utime(path)  # the least recently used is removed first
         return entry
 
     def put(self, key: str, code: bytes, meta: Mapping[str, object]) -> bool:
-        """Store an entry; False where the folder cannot be written or the meta is no JSON."""
+        """Store an entry; return False if the folder is not writable or the metadata is not JSON."""
         temporary = None
         try:
             words = json.dumps(meta).encode()
@@ -124,7 +126,7 @@ class Cache:
             folder = self._place(make=True)
             if folder is None:
                 return False
-            handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # for this user alone
+            handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")  # readable by this user only
             with os.fdopen(handle, "wb") as file:
                 file.write(MARK + hashlib.sha256(body).digest() + body)
             os.replace(temporary, folder / (key + SUFFIX))
@@ -137,15 +139,17 @@ class Cache:
         return True
 
     def _account(self, folder: Path, added: int) -> None:
-        """Look through the folder when it may be full; now and then at any rate, since others write there too."""
+        """Measure the folder when it may be full, and now and then, since other processes also write there."""
         total, puts = _known.get(folder, (self.limit, 0))
         if total + added > self.limit or puts >= _PUTS:
             total, added, puts = self._trim(folder), 0, 0
         _known[folder] = total + added, puts + 1
 
     def _trim(self, folder: Path) -> int:
-        """Remove the least recently used entries (and parts that a killed process left) if there are more than the
-        limit allows, and some more, so that the next ones find room; how many bytes there are now."""
+        """Remove the least recently used entries, and leftovers of killed processes, if the limit is exceeded.
+
+        Some more are removed then, so that the next ones find room. Returns the bytes that remain.
+        """
         files = []
         try:
             for item in os.scandir(folder):
@@ -167,18 +171,18 @@ class Cache:
 
 
 def _foreign(status: os.stat_result) -> str | None:
-    """Why others could have written what has this status, or None. Where files have no owners nothing is known."""
+    """Return why others could have written a file of this status, or None. None where files have no owners."""
     if not hasattr(os, "geteuid"):
         return None
     if status.st_uid not in (os.geteuid(), 0):
-        return "belongs to somebody else"
+        return "belongs to another user"
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return "can be written by others"
     return None
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of an entry that nobody else can have written; an OSError otherwise."""
+    """Return the bytes of an entry that nobody else can have written; raises OSError otherwise."""
     with os.fdopen(os.open(path, os.O_RDONLY | _BINARY), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or _foreign(status) is not None:

@@ -1,4 +1,4 @@
-"""Callables with the signature of the function they were compiled from, over real arrays; results are always fresh."""
+"""Callables on real arrays with the signature of the compiled function; results are always new arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nptrace.ir.program import Program, Statistics
 
 
 class Halted(Exception):
-    """Steps were left out because another thread cancelled them."""
+    """Raised when another thread cancelled the remaining steps."""
 
 
 def raise_if_cancelled(halt: threading.Event | None) -> None:
@@ -29,11 +29,11 @@ def raise_if_cancelled(halt: threading.Event | None) -> None:
 
 
 class Function:
-    """The base of every target's callable: signature, and folding of flat results into the function's pytree."""
+    """Base of the callables of all targets: signature, and conversion of flat results to the function's pytree."""
 
     target = "interpret"
     lanes = 1
-    halt: threading.Event | None = None  # ends long loops of another thread
+    halt: threading.Event | None = None  # set by another thread to cancel long loops
     batched = False
     _can_advance = True  # False where the first argument is shared by the batch
 
@@ -46,18 +46,18 @@ class Function:
 
     @property
     def program(self) -> Program:
-        """The SSA program; one that came from the cache is traced now."""
+        """The SSA program; traced now if the code came from the cache."""
         if callable(self._program):
             self._program = self._program()
         if self._program is None:
             raise InputError(f"{self.signature.function} was loaded from the cache without its source: no program")
         return self._program
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         raise NotImplementedError
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
-        """Feed the result back into the first argument ``steps`` times; the others stay."""
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
+        """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -67,7 +67,7 @@ class Function:
     def __reduce__(self) -> NoReturn:
         raise InputError(
             f"the compiled function {self.__name__} cannot be copied or sent to another process: compile it there,"
-            " which is quick once it is in the cache"
+            f" which is fast once it is in the cache"
         )
 
     def _leaves(self, arguments: Sequence, keywords: dict) -> Sequence:
@@ -76,7 +76,7 @@ class Function:
         return arguments if self._all_plain else self.signature.leaves(arguments)
 
     def _fold(self, flat: np.ndarray) -> PyTree:
-        """The function's own pytree from the outputs of one element."""
+        """Return the function's pytree from the outputs of one element."""
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             if shape:
@@ -88,11 +88,11 @@ class Function:
                 at += 1
         return self.signature.rebuild(parts)
 
-    def roll(self, steps: int, *arguments: PyTree, every: int = 1, **keywords: PyTree) -> tuple[PyTree, PyTree]:
+    def roll(self, steps: int, *arguments: object, every: int = 1, **keywords: object) -> tuple[PyTree, PyTree]:
         """Feed the result, or the first of a tuple of results, back into the first argument ``steps`` times.
 
-        Returns (what the last step gave for the first argument, the results of every ``every``-th step with one more
-        axis for the rows; in a batch behind the batch axis).
+        Returns (the first argument after the last step, the results of every ``every``-th step along a further axis,
+        which follows the batch axis).
         """
         steps = self._check_advance(steps, self.signature.rolls)
         if steps < 1 or operator.index(every) < 1:
@@ -129,7 +129,7 @@ class Function:
 
 
 class PlainPython(Function):
-    """The function itself, for what cannot be traced; a batch is a loop over its elements."""
+    """The original function, if it cannot be traced; a batch is a loop over its elements."""
 
     target = "python"
 
@@ -141,7 +141,7 @@ class PlainPython(Function):
     def program(self) -> Program:
         raise InputError(f"{self.__name__} runs in Python: its trace differs from NumPy, so it has no program")
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         leaves = self._leaves(arguments, keywords)
         arguments = tuple(self.signature.bind(arguments, keywords))
         arrays = [self.signature.real(k, x) for k, x in enumerate(leaves)]
@@ -155,8 +155,8 @@ class PlainPython(Function):
         for r in range(elements):
             each, at = [], 0
             for argument, shapes in zip(arguments, self.signature.shapes):
-                own, fold = tree.flatten(argument)
-                own = own if len(own) == len(shapes) else [argument]
+                parts, fold = tree.flatten(argument)
+                own: list[object] = [*parts] if len(parts) == len(shapes) else [argument]
                 picked = [np.asarray(x)[r] if moving[at + k] else x for k, x in enumerate(own)]
                 each.append(fold(picked) if len(own) > 1 else picked[0])
                 at += len(own)
@@ -165,7 +165,7 @@ class PlainPython(Function):
         assert rebuild is not None
         return rebuild([np.stack(column) for column in zip(*results)])
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         steps = self._check_advance(steps)
         state, *rest = self.signature.bind(arguments, keywords)
         for _ in range(steps):
@@ -175,7 +175,7 @@ class PlainPython(Function):
 
 
 class Interpreted(Function):
-    """The program on NumPy, with or without a batch axis."""
+    """The program interpreted with NumPy, with or without a batch axis."""
 
     def __init__(self, signature: Signature, dtype: np.dtype, program: Program, batched: bool) -> None:
         super().__init__(signature, dtype, program)
@@ -209,10 +209,10 @@ class Interpreted(Function):
             at += count
         return self.signature.rebuild(parts)
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         return self._results(interpret.evaluate(self.program, self._columns(arguments, keywords)))
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
         steps = self._check_advance(steps)
         columns = self._columns(arguments, keywords)
         size = self.signature.sizes[0]
@@ -223,7 +223,7 @@ class Interpreted(Function):
 
 
 def batch_axes(signature: Signature, leaves: Sequence[np.ndarray]) -> tuple[int, list[bool]]:
-    """(elements, whether each array has a batch axis)."""
+    """Return (number of elements, whether each array has a batch axis)."""
     elements, first, moving = None, 0, []
     for k, (leaf, shape) in enumerate(zip(leaves, itertools.chain(*signature.shapes))):
         if leaf.shape == shape:

@@ -1,7 +1,7 @@
-"""``compile``: a plain-NumPy function to a callable with the same signature, on one of the targets.
+"""``compile``: turn a plain-NumPy function into a callable with the same signature on one of the targets.
 
-Compiled code is cached on disk under the digest of its IR. A caller who can name a function's source and constants may
-give a ``key`` as well: a cached start then needs no trace at all.
+Compiled code is cached on disk under the digest of its program. A caller that can identify a function's source and
+constants may also give a ``key``: loading from the cache then needs no trace.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import errors
-from nptrace._types import Given, PyTree
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
 from nptrace.errors import InputError
@@ -33,19 +32,19 @@ from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime import lanes as lane_width
 from nptrace.runtime import machine
-from nptrace.runtime.cache import Cache, digest, opened
+from nptrace.runtime.cache import Cache, Entry, digest, opened
 from nptrace.runtime.callables import Function, Interpreted, PlainPython
 from nptrace.runtime.gc_paused import gc_paused
 from nptrace.runtime.machine_callables import Batch, Native
 from nptrace.runtime.memory import Code
 
 TARGETS = ("native", "batch", "interpret", "cuda")
-FORMAT = 1  # of the meta in the cache
+FORMAT = 1  # format of the metadata in the cache
 CacheChoice = Cache | str | os.PathLike | bool | None
 
 
 class Lowerable(Protocol):
-    """A graph and which of its nodes are wanted."""
+    """A graph and its output nodes."""
 
     graph: Graph
     outputs: list[Node]
@@ -53,7 +52,7 @@ class Lowerable(Protocol):
 
 def compile(
     function: Callable,
-    *examples: PyTree,
+    *examples: object,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -61,7 +60,7 @@ def compile(
     verify: bool = True,
     names: Sequence[str] | None = None,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -130,7 +129,7 @@ def assemble(
     lanes: int | None = None,
     cache: CacheChoice = True,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -149,7 +148,7 @@ def assemble(
         waits = any(loop.stop is not None for loop in ssa.all_loops(code.body))
         width = _width(target, lanes) or lane_width.choose(where, dtype, store, code.size, waits)
         loaded, binary = build_code(code, layout, dtype, width, store, where, vectorize and target == "native")
-    except (RuntimeError, OSError) as error:  # what llvmlite raises when LLVM gives up
+    except (RuntimeError, OSError) as error:  # raised by llvmlite when LLVM fails
         machine.warn_interpreted(str(error))
         return Interpreted(sig, dtype, code, target == "batch")
     made = (Batch if target == "batch" else Native)(sig, loaded, code)
@@ -159,7 +158,7 @@ def assemble(
     return made
 
 
-def program(function: Callable, *examples: PyTree, names: Sequence[str] | None = None) -> Program:
+def program(function: Callable, *examples: object, names: Sequence[str] | None = None) -> Program:
     """Return the traced program of a function, in single-assignment form: ``print(program_of(f, x))`` lists it.
 
     Args:
@@ -190,7 +189,22 @@ def build_code(
     vectorize: bool = False,
 ) -> tuple[Code, bytes]:
     """Return machine code from the cache or from LLVM: loaded, and as an object file."""
-    code = reassociated(code)  # with groups as lanes or without, so that both give the same bits
+    key = digest(
+        "program", FORMAT, code.digest(), layout.runs, dtype, lanes, vectorize, *machine_key(host), own_sources()
+    )
+    entry = store.get(key) if store else None
+    if entry is None:
+        entry = _lowered(code, layout, dtype, lanes, host, vectorize)
+        if store:
+            store.put(key, entry.code, entry.meta)
+    made = Code(machine.Library(entry.code), layout, len(code.outputs), entry.meta["workspace"], dtype, lanes)
+    made.one_loop = entry.meta["one_loop"]
+    return made, entry.code
+
+
+def _lowered(code: Program, layout: Layout, dtype: np.dtype, lanes: int, host: machine.Host, vectorize: bool) -> Entry:
+    """Return the object file of a program after all passes, with the memory that it needs."""
+    code = reassociated(code)  # also without groups as lanes, so that both give the same bits
     if lanes == 1:
         code = hoisted(code)
     if vectorize:
@@ -198,25 +212,19 @@ def build_code(
     if lanes > 1:
         code = _for_lanes(code, layout)
     ir = llvm.module(code, layout, dtype, lanes, fused=host.fused, arch=host.arch)
-    key = digest("ir", FORMAT, *machine_key(host), ir)
-    entry = store.get(key) if store else None
-    binary = entry.code if entry else machine.object_code(ir, host, machine.code_model())
-    if store and not entry:
-        store.put(key, binary, code.statistics())
-    size = llvm.workspace(code, layout, lanes)
-    made = Code(machine.Library(binary), layout, len(code.outputs), size, dtype, lanes)
-    made.one_loop = any(isinstance(s, ssa.Operation) and s.op == "steps" for s in code.body)
-    return made, binary
+    one_loop = any(isinstance(s, ssa.Operation) and s.op == "steps" for s in code.body)
+    meta = {"workspace": llvm.workspace(code, layout, lanes), "one_loop": one_loop}
+    return Entry(machine.object_code(ir, host, machine.code_model()), meta)
 
 
 def _for_lanes(code: Program, layout: Layout) -> Program:
-    """Return a program whose lanes wait for each other as little as they can."""
+    """Return a program whose lanes wait for each other as little as possible."""
     flat = flattened_steps(code, layout)
-    return hoisted(code) if flat is code else flat  # one loop prepares in every iteration: each is some lane's first
+    return hoisted(code) if flat is code else flat  # a flattened loop needs them in each iteration
 
 
 def flattened_steps(code: Program, layout: Layout) -> Program:
-    """Return the program with its loops flattened, those over the steps of ``advance`` too; as it is where none can."""
+    """Return the program with its loops flattened where possible, including the loop over the steps of ``advance``."""
     flat = flattened(code)
     if len(code.outputs) == layout.size("state"):
         locations = enumerate(layout.locations())
@@ -224,7 +232,8 @@ def flattened_steps(code: Program, layout: Layout) -> Program:
     return flat
 
 
-# -- by a caller's key ------------------------------------------------------------------------------------------------
+# -- code stored under a caller's key
+# ------------------------------------------------------------------------------------------------
 def load(
     key: str,
     *,
@@ -235,7 +244,7 @@ def load(
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Native | Batch | None:
-    """Load what ``compile(..., key=key)`` stored, without a trace; None where there is nothing to be trusted."""
+    """Load the code that ``compile(..., key=key)`` stored, without tracing; None without a valid entry."""
     store = opened(cache)
     if store is None or machine.unavailable():
         return None
@@ -249,7 +258,7 @@ def load(
         layout = Layout(tuple((area, count) for area, count in meta["layout"]))
         library = machine.Library(entry.code)
         code = Code(library, layout, meta["outputs"], meta["workspace"], dtype, meta["lanes"])
-    except Exception:  # a class that moved, an object file LLVM refuses: built anew
+    except Exception:  # a class was moved, or LLVM rejects the object file: compile again
         return None
     made = (Batch if target == "batch" else Native)(sig, code, None)
     made.statistics = meta["statistics"]
@@ -257,9 +266,9 @@ def load(
 
 
 def _fits(
-    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: Given
+    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: object
 ) -> bool:
-    """Whether what a key names takes these arguments: a key may say too little."""
+    """Return whether stored code takes these arguments, in case the key is not specific enough."""
     sig: Signature = found.signature
     if sig.names != signature.argument_names(function, len(examples), names):
         return False
@@ -274,7 +283,7 @@ def _fits(
 def _store(key: str, store: Cache, made: Native | Batch, binary: bytes) -> None:
     try:
         description = made.signature.to_json()
-    except errors.NptraceError:  # a pytree of foreign classes: it must be traced again
+    except errors.NptraceError:  # a pytree with unregistered classes: trace again
         return
     meta = {
         "signature": description,
@@ -298,19 +307,19 @@ def machine_key(host: machine.Host) -> tuple[str, ...]:
 
 @functools.cache
 def own_sources() -> str:
-    """Return the digest of this package: a key says nothing about how programs are emitted."""
+    """Return the digest of this package, since a key does not cover code generation."""
     state = hashlib.sha256()
     for path in sorted(Path(__file__).parents[1].rglob("*.py")):
         state.update(path.name.encode() + path.read_bytes())
     return state.hexdigest()
 
 
-# -- choices ----------------------------------------------------------------------------------------------------------
+# -- options ----------------------------------------------------------------------------------------------------------
 def _width(target: str, lanes: int | None) -> int | None:
-    """The lane width that target and caller dictate, or None."""
+    """Return the lane width that target and caller determine, or None."""
     if target == "native":
         if lanes not in (None, 1):
-            raise InputError(f"lanes {lanes!r}: target 'native' has one lane; take target 'batch'")
+            raise InputError(f"lanes {lanes!r}: target 'native' has one lane; use target 'batch'")
         return 1
     return None if lanes is None else lane_width.checked(lanes)
 
@@ -326,7 +335,7 @@ def _checked_dtype(dtype: DTypeLike) -> np.dtype:
 
 
 def _in_double(examples: Sequence) -> Sequence:
-    """Examples for a replay against NumPy: in single precision NumPy itself would differ from the trace."""
+    """Return examples in double precision for comparison with NumPy: in single precision its rounding would differ."""
     leaves, rebuild = tree.flatten(tuple(examples))
     short = (np.dtype(np.float32), np.dtype(np.float16))
     return rebuild([np.asarray(x, np.float64)[()] if getattr(x, "dtype", None) in short else x for x in leaves])
@@ -345,7 +354,7 @@ def _check_target(target: str) -> None:
 def _plain(
     function: Callable, examples: Sequence, dtype: np.dtype, batched: bool, names: Sequence[str] | None
 ) -> PlainPython:
-    """The function itself, its results described by calling it once, which leaves no mark on its hidden state."""
+    """Return the original function, its results described by one call, after which hidden state is restored."""
     from nptrace.verification.closure_state import ClosureState
 
     around = ClosureState(function)

@@ -1,9 +1,9 @@
-"""How many elements a vector instruction should carry on this machine: measured once, remembered on disk.
+"""The number of elements per vector instruction on this machine: measured once, cached on disk.
 
 The native vector width is not always best: a processor may run 512-bit instructions at half rate, and twice the width
-hides latency where registers suffice. So a small kernel with the habits of ours (about thirty live values, chains of
-multiply-adds, a few divisions) is timed at the native width, its half and its double. A long program has no registers
-to spare: there the double width runs no faster, and takes LLVM two to four times as long to compile.
+hides latency where registers suffice. So a small representative kernel (about thirty live values, chains of
+multiply-adds, a few divisions) is timed at the native width, half of it and twice of it. A long program has no
+registers to spare: there, twice the width is no faster, and LLVM takes two to four times as long.
 """
 
 from __future__ import annotations
@@ -23,31 +23,30 @@ from nptrace.runtime.cache import Cache, digest
 from nptrace.runtime.memory import Blocks, Code
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
-MARGIN = 1.05  # another width must beat the native one by this: differences below are noise
-LONG = 1000  # operations, from which on no width beyond the native one is taken
+MARGIN = 1.05  # another width must be this much faster than the native one: smaller differences are noise
+LONG = 1000  # operations; longer programs use no more than the native width
 _STATE = 24
 _remembered: dict[str, int] = {}
 
 
 def checked(lanes: int) -> int:
-    """A legal lane width, or an InputError."""
+    """Return a valid lane width, or raise InputError."""
     if isinstance(lanes, bool) or lanes not in WIDTHS:
         raise InputError(f"lanes {lanes!r}: choose one of {', '.join(map(str, WIDTHS))}")
     return int(lanes)
 
 
 def candidates(host: machine.Host, dtype: np.dtype) -> tuple[int, ...]:
-    """Half, whole and double the native vector, as lanes."""
+    """Return half, once and twice the native vector width, in lanes."""
     native = host.vector_bits // (8 * dtype.itemsize)
     return tuple(n for n in (native // 2, native, native * 2) if n in WIDTHS)
 
 
 def choose(host: machine.Host, dtype: np.dtype, cache: Cache | None, operations: int, waits: bool = False) -> int:
-    """For a program of so many operations: $NPTRACE_LANES, else the width remembered for this processor, else the
-    fastest candidate, measured now.
+    """Return $NPTRACE_LANES, else the width cached for this processor, else the fastest candidate, measured now.
 
-    waits: the program has loops whose lanes wait for the slowest of them, which costs the more the more they are: then
-    no more than the native vector carries.
+    operations: size of the program. waits: whether it has loops in which lanes wait for the slowest, which costs more
+    with more lanes: then at most the native width.
     """
     if wanted := os.environ.get("NPTRACE_LANES"):
         try:
@@ -75,7 +74,7 @@ def _measured(host: machine.Host, dtype: np.dtype, cache: Cache | None, native: 
 
 
 def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> dict[int, float]:
-    """{lanes: nanoseconds an element}: the least of interleaved rounds; about a tenth of a second with compiling."""
+    """Return {lanes: nanoseconds per element}, the minimum over interleaved rounds; takes 0.1 s with compilation."""
     sample, layout = _sample(), Layout((("state", _STATE),))
     runs = {}
     for lanes in options:
@@ -94,10 +93,10 @@ def measure(host: machine.Host, dtype: np.dtype, options: tuple[int, ...]) -> di
 
 
 def _sample() -> Program:
-    """A contracting map of the state.
+    """Return a sample program, a contracting map of its state.
 
-    Each new number mixes old ones with one made just before, as recursions over a tree do: about six chains run side by
-    side, too few to fill the pipelines of a narrow width.
+    Each new number combines old ones with a recent one, as recursions over a tree do: about six chains run in parallel,
+    too few to fill the pipelines at a narrow width.
     """
     body = [Operation("input", k, (), (k,)) for k in range(_STATE)]
     count = _STATE

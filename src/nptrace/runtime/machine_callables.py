@@ -1,7 +1,7 @@
 """Programs as machine code: for one element, and for many on the lanes of vector instructions.
 
-Buffers are prepared once and kept a thread, since allocation and pointers cost far more than a small kernel. Machine
-code runs without Python's lock, so that threads run in parallel.
+Buffers are allocated once per thread, since allocation and pointer setup cost far more than a small kernel. Machine
+code runs without the GIL, so that threads run in parallel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Native(Function):
             self._slots.append((area, offset, count, shape))
             at += count
         outputs = signature.output_shapes
-        # a single array is its own pytree: nothing to fold
+        # a single array needs no folding
         self._direct = bool(outputs and outputs[0]) and signature.output_spec == {"leaf": list(outputs[0])}
         self._shape = outputs[0] if self._direct else ()
 
@@ -83,13 +83,13 @@ class Native(Function):
             with np.errstate(over="ignore"):
                 view[...] = array
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         blocks, _, out, _ = self._fill(arguments, keywords)
         blocks.evaluate()
         return out.copy().reshape(self._shape) if self._direct else self._fold(out.copy())
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
-        """Feed the result back into the first argument ``steps`` times; the others stay."""
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
+        """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         steps = self._check_advance(steps)
         blocks, _, _, state = self._fill(arguments, keywords)
         if steps:
@@ -108,32 +108,32 @@ class Native(Function):
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
     def resident(self) -> Resident:
-        """Return this function with memory of its own, for calls that check nothing."""
+        """Return this function with separate memory, for calls without checks."""
         return Resident(self)
 
 
 class Resident:
-    """A native function that is called over and over.
+    """A native function for repeated calls.
 
-    Nothing is checked and no pytree is built at a call: arguments are written into the views of their arrays. Of a
-    function that can be rolled the first argument is also one array, ``state``, and what a call returns begins with the
-    next.
+    A call checks nothing and builds no pytree: arguments are written into the views of their arrays. For a function
+    that can be rolled, the first argument is also a flat array, ``state``, and the result of a call begins with the
+    next state.
     """
 
     def __init__(self, function: Native) -> None:
-        self.function = function  # its code must outlive the memory
+        self.function = function  # the code must outlive the memory
         self._blocks, views, self.out, self.state = function._allocate()  # the results and the first argument, flat
         first = len(function.signature.shapes[0])
         self.first, self.rest = views[:first], views[first : len(views) - len(function.signature.hidden)]
         self._size = len(self.state)
 
     def __call__(self) -> np.ndarray:
-        """Return the results of one call, flat and fresh; the first argument stays as it is."""
+        """Return the results of one call, flat and newly allocated; the first argument is unchanged."""
         self._blocks.evaluate()
         return self.out.copy()
 
     def go_on_from(self, flat: np.ndarray) -> None:
-        """Take the first argument from what a call has returned."""
+        """Set the first argument from the result of a call."""
         self.state[...] = flat[: self._size]
 
 
@@ -150,13 +150,13 @@ class Batch(Function):
         self._locations = code.layout.locations()
         self._local = threading.local()
 
-    def __call__(self, *arguments: PyTree, **keywords: PyTree) -> PyTree:
+    def __call__(self, *arguments: object, **keywords: object) -> PyTree:
         blocks, elements = self.pack(*arguments, **keywords)
         blocks.evaluate()
         return self.unpack(blocks.out, elements)
 
-    def advance(self, steps: int, *arguments: PyTree, **keywords: PyTree) -> PyTree:
-        """Feed the result back into the first argument ``steps`` times; the others stay."""
+    def advance(self, steps: int, *arguments: object, **keywords: object) -> PyTree:
+        """Feed the result back into the first argument ``steps`` times; other arguments are constant."""
         steps = self._check_advance(steps)
         blocks, elements = self.pack(*arguments, **keywords)
         if steps:
@@ -176,8 +176,8 @@ class Batch(Function):
         after = self.unpack(blocks.out, elements)
         return after if self.signature.advances else after[0], self.signature.rebuild(parts)
 
-    def pack(self, *arguments: PyTree, **keywords: PyTree) -> tuple[Blocks, int]:
-        """(this thread's blocks, filled; elements). The last block repeats its last element."""
+    def pack(self, *arguments: object, **keywords: object) -> tuple[Blocks, int]:
+        """Return (this thread's blocks, filled; number of elements). The last block repeats its last element."""
         signature = self.signature
         leaves = [signature.real(k, x) for k, x in enumerate(self._leaves(arguments, keywords))]
         elements, moving = batch_axes(signature, leaves)
@@ -186,7 +186,7 @@ class Batch(Function):
         if count not in kept:
             if (
                 len(kept) > 1
-            ):  # a caller that goes through a large batch in chunks has two sizes, the last being shorter
+            ):  # a caller that splits a large batch into chunks uses two sizes, as the last chunk is shorter
                 kept.clear()
             kept[count] = Blocks(self.code, count)
         blocks = kept[count]
@@ -228,7 +228,7 @@ class Batch(Function):
             target[full, :, rest:] = flat[-1][:, None]
 
     def unpack(self, blocks: np.ndarray, elements: int) -> PyTree:
-        """The pytree of results, with a batch axis, from memory laid out as (block, scalar, lane)."""
+        """Return the pytree of results, with a batch axis, from memory laid out as (block, scalar, lane)."""
         parts, at = [], 0
         for shape in self.signature.output_shapes:
             size = tree.size(shape)

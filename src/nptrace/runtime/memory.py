@@ -1,4 +1,4 @@
-"""Loaded machine code and the memory it runs on."""
+"""Loaded machine code and its memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from nptrace.runtime import machine
 from nptrace.runtime.callables import raise_if_cancelled
 
 _PIECE = 0.1  # [s]
-_MOST = 2**20  # steps of a piece: lanes count them in their own numbers, and floats are whole up to 2**24
-_FIRST = 1024  # blocks times steps of the first piece, whose pace nobody knows
+_MOST = 2**20  # steps per piece: lanes count them in floats, which are exact for integers up to 2**24
+_FIRST = 1024  # blocks times steps of the first piece, whose speed is unknown
 
 
 class Code:
-    """Loaded machine code and how its memory is laid out."""
+    """Loaded machine code and its memory layout."""
 
     def __init__(
         self, library: machine.Library, layout: Layout, outputs: int, workspace: int, dtype: np.dtype, lanes: int
@@ -35,7 +35,7 @@ class Code:
 
 
 class Blocks:
-    """Memory of some blocks of lanes, (block, scalar, lane), and calls that run on it. Not for two threads at once."""
+    """Memory of some blocks of lanes, (block, scalar, lane), and calls that use it. Not thread-safe."""
 
     def __init__(self, code: Code, blocks: int) -> None:
         layout, lanes, dtype = code.layout, code.lanes, code.dtype
@@ -52,7 +52,7 @@ class Blocks:
         self._evaluate = functools.partial(code.evaluate, *inputs, self.out.ctypes.data, work, blocks)
         self._advance = functools.partial(code.advance or _cannot, *inputs, work, blocks)
 
-    # methods, so that holding one of them alone holds the memory and the code it runs on
+    # methods, so that a reference to one of them keeps the memory and the code alive
     def evaluate(self) -> None:
         self._evaluate()
 
@@ -61,7 +61,7 @@ class Blocks:
             self._advance(count)
 
     def roll(self, steps: int, every: int, halt: threading.Event | None = None) -> np.ndarray:
-        """Outputs of every ``every``-th step, (block, row, scalar, lane); the last ones of all are in ``out``."""
+        """Return the outputs of every ``every``-th step, (block, row, scalar, lane); the last step's are in ``out``."""
         code = self.code
         record = aligned((self.count, steps // every, code.outputs, code.lanes), code.dtype)
         inputs = [self.areas[name].ctypes.data for name in ("state", "rest", "shared")]
@@ -79,10 +79,10 @@ class Blocks:
 
 
 def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None = None) -> Iterator[tuple[int, int]]:
-    """Steps in pieces of about a tenth of a second: Ctrl-C is heard between two calls of machine code, not within.
+    """Divide steps into pieces of about 0.1 s, because Ctrl-C acts only between calls of machine code.
 
-    Gives (steps of a piece, which of them to keep: every ...), so that every ``every``-th of all is kept. Another
-    thread ends them by ``halt``.
+    Yields (steps of a piece, interval at which it records), so that every ``every``-th step of all is recorded. Another
+    thread can cancel by ``halt``.
     """
     wanted, done = max(1, _FIRST // blocks), 0
     while done < steps:
@@ -92,7 +92,7 @@ def pieces(steps: int, blocks: int, every: int = 1, halt: threading.Event | None
             count, each = (left, every) if left <= wanted else (wanted // every * every, every)
         else:
             count = min(wanted, to_row, left)
-            each = count if count == to_row else count + 1  # the one that ends a row, or none
+            each = count if count == to_row else count + 1  # the step that completes a row, or none
         began = time.monotonic()
         yield count, each
         done += count
@@ -104,7 +104,7 @@ def _cannot(*_: int) -> None:
 
 
 def aligned(shape: Sequence[int], dtype: np.dtype, boundary: int = 64) -> np.ndarray:
-    """Zeros that start on a cache line (denormal garbage would run 40 times slower)."""
+    """Return zeros aligned to a cache line (uninitialised denormals would be 40 times slower)."""
     count = math.prod(shape) * dtype.itemsize
     raw = np.zeros(count + boundary, np.uint8)
     start = -raw.ctypes.data % boundary

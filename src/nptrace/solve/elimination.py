@@ -1,4 +1,4 @@
-"""A x = B of small systems by elimination without pivots, for matrices near a positive definite one."""
+"""Small linear systems A x = B by elimination without pivoting, for matrices close to positive definite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nptrace.solve.factor import cholesky, cholesky_solve
 
 
 def eliminate(A: ndarray, B: ndarray) -> ndarray:
-    """x with A x = B, a vector or columns; A need not be symmetric, but its leading blocks must be regular."""
+    """Return x with A x = B, a vector or columns; A may be unsymmetric, but its leading blocks must be regular."""
     n, rows, rest = len(A), np.array(A), np.array(B)
     for k in range(n):
         part = rows[k + 1 :, k] / rows[k, k]
@@ -23,5 +23,5 @@ def eliminate(A: ndarray, B: ndarray) -> ndarray:
 
 
 def least_squares(A: ndarray, B: ndarray) -> ndarray:
-    """x that minimises |A x - B|, by the normal equations: any regular A, at the price of its condition squared."""
+    """Return x that minimises |A x - B|, by the normal equations, which square the condition number of A."""
     return cholesky_solve(cholesky(A.T @ A), A.T @ B)

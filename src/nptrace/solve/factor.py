@@ -1,18 +1,19 @@
-"""Factors of symmetric matrices without pivots: A = L Lᵀ (Cholesky) and A = L D Lᵀ, column by column.
+"""Factorizations of symmetric matrices without pivoting: A = L Lᵀ (Cholesky) and A = L D Lᵀ, by columns.
 
-Only the lower half of A is read. Traced, the columns unroll, and zeros that are known while tracing cost nothing: put
-the unknowns that touch few others first, as every sparse factorisation does. ``looped`` is for matrices without zeros.
+Only the lower half of A is read. Traced, the columns unroll, and zeros that are known while tracing cost nothing: order
+unknowns that are coupled to few others first, as in any sparse factorisation. ``looped`` is for matrices without zeros.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 
 def cholesky(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
-    """L, lower triangular, with L Lᵀ = A, for a positive definite A."""
+    """Return lower triangular L with L Lᵀ = A, for a positive definite A."""
     n, rest = len(A), np.array(A)
     L = np.zeros((n, n))
     for j in range(n):
@@ -23,15 +24,15 @@ def cholesky(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
 
 
 def cholesky_solve(L: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """x with L Lᵀ x = b; b may have columns."""
+    """Return x with L Lᵀ x = b; b may have columns."""
     return back_substitute(L, substitute(L, b))
 
 
 def ldl(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
-    """(L, 1/d): L unit lower triangular with L diag(d) Lᵀ = A.
+    """Return (L, 1/d), with L unit lower triangular and L diag(d) Lᵀ = A.
 
-    For definite A, and for quasi-definite ones ([H Eᵀ; E -F] with H and F definite, F may be 0 where E has full rank),
-    which have such factors in every order of their first part.
+    For definite A, and for quasi-definite A ([H Eᵀ; E -F] with H and F definite; F may be 0 if E has full rank), which
+    have such factors for any order of the first block.
     """
     n, rest = len(A), np.array(A)
     L, inverse = np.eye(n), np.zeros(n)
@@ -46,13 +47,13 @@ def ldl(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray,
 def ldl_solve(
     factors: tuple[Float[ndarray, "n n"], Float[ndarray, "n"]], b: Float[ndarray, "n"]
 ) -> Float[ndarray, "n"]:
-    """x with L diag(d) Lᵀ x = b."""
+    """Return x with L diag(d) Lᵀ x = b."""
     L, inverse = factors
     return back_substitute(L, inverse * substitute(L, b, unit=True), unit=True)
 
 
 def substitute(L: Float[ndarray, "n n"], b: Float[ndarray, "n"], unit: bool = False) -> Float[ndarray, "n"]:
-    """x with L x = b; b may have columns. ``unit``: the diagonal of L is taken to be 1."""
+    """Return x with L x = b; b may have columns. ``unit``: assume that the diagonal of L is 1."""
     rest = np.array(b)
     for j in range(len(L)):
         if not unit:
@@ -63,7 +64,7 @@ def substitute(L: Float[ndarray, "n n"], b: Float[ndarray, "n"], unit: bool = Fa
 
 
 def back_substitute(L: Float[ndarray, "n n"], b: Float[ndarray, "n"], unit: bool = False) -> Float[ndarray, "n"]:
-    """x with Lᵀ x = b."""
+    """Return x with Lᵀ x = b."""
     rest = np.array(b)
     for j in reversed(range(len(L))):
         if not unit:

@@ -1,25 +1,25 @@
-"""Factors of symmetric matrices without known zeros, as loops: code of n² operations where unrolling takes n³/3.
+"""Factorizations of symmetric matrices without known zeros, as loops: n² operations of code instead of n³/3.
 
-A matrix is turned by one row and column at every step, so that the pivot is always at the same place; that does three
-times the work of the unrolled factor, and compiles thirty times as fast for thirty unknowns.
+Rows and columns are rotated by one at every step, so that the pivot is always at the same position. This takes three
+times the work of the unrolled factorization, and compiles thirty times as fast for thirty unknowns.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
-    """(columns, 1/d) of A = L D Lᵀ: row j holds column j of L below its diagonal, from the diagonal on."""
+    """Return (columns, 1/d) of A = L D Lᵀ: row j holds column j of L, starting at the diagonal."""
     n = len(A)
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def eliminate(rest: PyTree, _: Scalar) -> tuple[PyTree, tuple[PyTree, PyTree]]:
+    def eliminate(rest: ndarray, _: Scalar) -> tuple[ndarray, tuple[ndarray, ndarray]]:
         inverse = 1.0 / rest[0, 0]
         below = rest[1:, 0]
         column = below * inverse
@@ -36,16 +36,16 @@ def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[nda
 def ldl_rows_solve(
     factors: tuple[Float[ndarray, "n n"], Float[ndarray, "n"]], b: Float[ndarray, "n"]
 ) -> Float[ndarray, "n"]:
-    """x with A x = b."""
+    """Return x with A x = b."""
     columns, inverse = factors
     zero = np.zeros(1)
 
-    def forward(rest: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def forward(rest: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         column, inverse = row
         after = np.concatenate([rest[1:], zero]) - column * rest[0]
         return after, rest[0] * inverse
 
-    def backward(found: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def backward(found: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         column, value = row
         x = value - column @ found
         return np.concatenate([np.stack([x]), found[:-1]]), x
@@ -55,7 +55,7 @@ def ldl_rows_solve(
 
 
 class Rows:
-    """A matrix without known zeros, whose products go row by row: A @ x, A.T @ w and ``squares``."""
+    """A matrix without known zeros, with row-wise products: A @ x, A.T @ w and ``squares``."""
 
     def __init__(self, array: Float[ndarray, "m n"], transposed: bool = False) -> None:
         self.array, self.transposed = array, transposed
@@ -78,11 +78,11 @@ class Rows:
 
 
 def weighted_squares(A: Float[ndarray, "m n"], weight: Float[ndarray, "m"]) -> Float[ndarray, "n n"]:
-    """The lower half of Aᵀ diag(weight) A, row after row of A."""
+    """Return the lower half of Aᵀ diag(weight) A, summed over the rows of A."""
     n = A.shape[1]
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def add(total: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def add(total: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         a, w = row
         return np.where(lower, total + np.outer(w * a, a), 0.0), w
 

@@ -1,20 +1,20 @@
-"""Small systems of any matrix: Gauss elimination with partial pivoting, rows swapped by selection so that it is traced.
+"""Small general linear systems: Gaussian elimination with partial pivoting, traceable as rows are swapped by selects.
 
-The row with the largest element of a column is brought up by comparing rows in turn, which costs a select per element
-where a library would move a pointer: fine for a dozen unknowns. ``factor`` is quicker for symmetric matrices.
+The row with the largest element of a column is moved up by comparing rows in turn, which costs a select per element:
+fast enough for a dozen unknowns. ``factor`` is faster for symmetric matrices.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from nptrace.array_types import Float
 from nptrace.numeric import select
 
 
 def solve(A: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-    """x with A x = b; b may have columns. A singular matrix gives infinities or NaN, where NumPy raises."""
+    """Return x with A x = b; b may have columns. A singular matrix gives infinities or NaN, where NumPy raises."""
     right = np.array(b)
     rows = np.concatenate([np.array(A), right[:, None] if right.ndim == 1 else right], axis=1)
     n = len(rows)
@@ -32,7 +32,7 @@ def solve(A: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[ndarray, "n
 
 
 def inverse(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
-    """A⁻¹, column by column."""
+    """Return A⁻¹."""
     return solve(A, np.eye(len(A)))
 
 

@@ -1,12 +1,12 @@
 """Quadratic programs by a primal-dual interior point method (Mehrotra 1992; Nocedal & Wright, ch. 16.6).
 
-min ½ xᵀHx + fᵀx with E x = e and low <= A x <= high, H positive definite where E leaves x free. An infinite bound is
-none. Plain NumPy without branches on values: it is traced and compiled with whatever needs the solution. Every step
+min ½ xᵀHx + fᵀx with E x = e and low <= A x <= high, H positive definite where E leaves x free. Bounds may be infinite.
+Plain NumPy without branches on values: it is traced and compiled with the code that needs the solution. Every step
 solves one quasi-definite system, [H + AᵀWA, Eᵀ; E, 0]; zeros of H, A and E that are known while tracing cost nothing,
-so the order of the unknowns decides how much work it is (``factor``). QPs without known zeros are solved by
-loops (``dense``): more work, far less code.
+so the amount of work depends on the order of the unknowns (``factor``). QPs without known zeros are solved by loops
+(``dense``): more work, far less code.
 
-What comes back is data: the solution, whether it is one, and a point to start from next time.
+The result is data: the solution, a success flag, and a point for a warm start.
 """
 
 from __future__ import annotations
@@ -15,46 +15,49 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import ldl, ldl_solve
 from nptrace.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
 from nptrace.solve.precision import reachable
 
-INFINITE = 1e20  # bounds beyond this are none
+INFINITE = 1e20  # larger bounds are infinite
 ITERATIONS, TOLERANCE = 40, 1e-9
-_HEAVY = 1e3  # multipliers beyond this make gradients and products of slack and multiplier larger by themselves
-_LONG, _CENTRED = 18, 0.8  # steps from which on every third only levels the products, at so much of their mean
-_BACK = 0.995  # of the way to the nearest bound
-_LOST = 1e12  # an error beyond which no solution is found any more
+_HEAVY = 1e3  # larger multipliers scale up gradients and products of slack and multiplier
+_LONG, _CENTRED = (
+    18,
+    0.8,
+)  # from this step on, every third only centres the products at this share of their mean
+_BACK = 0.995  # fraction of the way to the nearest bound
+_LOST = 1e12  # beyond this error no solution is found
 
 
 @dataclass(frozen=True, kw_only=True)
 class QP:
     """A quadratic program: min ½ xᵀHx + fᵀx, E x = e, low <= A x <= high."""
 
-    H: PyTree  # Float[ndarray, "n n"], or its Rows
+    H: PyTree  # Float[ndarray, "n n"], or Rows
     f: Float[ndarray, "n"]
-    A: PyTree  # Float[ndarray, "m n"]
+    A: PyTree  # Float[ndarray, "m n"], or Rows
     low: Float[ndarray, "m"]
     high: Float[ndarray, "m"]
-    E: PyTree  # Float[ndarray, "p n"]
+    E: PyTree  # Float[ndarray, "p n"], or Rows
     e: Float[ndarray, "p"]
 
     @staticmethod
     def of(
         H: ndarray,
         f: ndarray,
-        A: PyTree = None,
-        low: PyTree = None,
-        high: PyTree = None,
-        E: PyTree = None,
-        e: PyTree = None,
+        A: ndarray | None = None,
+        low: ndarray | None = None,
+        high: ndarray | None = None,
+        E: ndarray | None = None,
+        e: ndarray | None = None,
     ) -> QP:
-        """With what is left out filled in."""
+        """Return a QP with defaults for missing arguments."""
         n = len(f)
         A = np.zeros((0, n)) if A is None else A
         none = np.full(len(A), 2.0 * INFINITE)
@@ -79,29 +82,29 @@ class QPIterate:
     slack_lower: Float[ndarray, "m"]  # A x - low
     slack_upper: Float[ndarray, "m"]  # high - A x
     mult_lower: Float[ndarray, "m"]  # multipliers of the lower bounds
-    mult_upper: Float[ndarray, "m"]  # and of the upper ones
+    mult_upper: Float[ndarray, "m"]  # multipliers of the upper bounds
 
 
 @dataclass(frozen=True, kw_only=True)
 class QPSolution:
-    """How it went, as numbers: truths are 0 or 1."""
+    """The result as numbers: flags are 0 or 1."""
 
     x: Float[ndarray, "n"]
     converged: Scalar
-    infeasible: Scalar  # a combination of the constraints contradicts itself
+    infeasible: Scalar  # a combination of the constraints is contradictory
     iterations: Scalar
     primal: Scalar  # largest violation of a constraint
     dual: Scalar  # largest remaining gradient
     gap: Scalar  # mean product of slack and multiplier
     point: QPIterate
 
-    def or_else(self, fallback: PyTree) -> PyTree:
-        """The solution where there is one, else what is given."""
+    def or_else(self, fallback: ndarray) -> ndarray:
+        """Return the solution if there is one, else ``fallback``."""
         return np.where(self.converged > 0.5, self.x, fallback)
 
 
 def start_at(qp: QP, x: Float[ndarray, "n"], least: float = 1.0, multiplier: float = 0.1) -> QPIterate:
-    """A point to start from near x: slacks of what x leaves, at least ``least``; both of the size of the numbers."""
+    """Return an initial point near x: slacks as at x, at least ``least``; scale both to the QP's numbers."""
     has_low, has_high = _bounded(qp)
     reach, ones = qp.A @ x, np.ones(len(qp.A))
     return QPIterate(
@@ -115,7 +118,7 @@ def start_at(qp: QP, x: Float[ndarray, "n"], least: float = 1.0, multiplier: flo
 
 
 def start_again(qp: QP, point: QPIterate, least: float = 1e-3) -> QPIterate:
-    """A solution of a program like this one, moved off its bounds to start from."""
+    """Return the solution of a similar QP, moved away from its bounds, as an initial point."""
     has_low, has_high = _bounded(qp)
     reach = qp.A @ point.x
     return QPIterate(
@@ -139,12 +142,12 @@ def solve(
 ) -> QPSolution:
     """Return the minimizer, after at most ``iterations`` steps; elements that share lanes end together.
 
-    start: from where (``start_at``, ``start_again``). Unless given the first step leaves the bounds out of account:
-    where it meets them all it has found the solution, else the method starts from there, with ``least`` slacks and
-    multipliers of the size of the numbers of the QP. tolerance: of violations, gradients and products of slack and
-    multiplier, all at once; in single precision at least ``precision.SINGLE``. dense: see above.
+    start: the initial point (``start_at``, ``start_again``). By default, the first step ignores the bounds: if it
+    satisfies them all, it is the solution, otherwise the method starts there, with slacks of at least ``least`` and
+    multipliers of the scale of the QP. tolerance: bound on violations, gradients and products of slack and multiplier;
+    in single precision at least ``precision.SINGLE``. dense: see above.
     """
-    with np.errstate(all="ignore"):  # the status shows what is not finite
+    with np.errstate(all="ignore"):  # the status reports values that are not finite
         return _solve(_by_rows(qp) if dense else qp, start, iterations, tolerance, least, multiplier)
 
 
@@ -168,7 +171,7 @@ def _solve(
     has_low, has_high = _bounded(qp)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
-    def better(_: Operand, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
+    def better(_: Scalar, carry: tuple[QPIterate, ndarray, ndarray]) -> tuple[QPIterate, ndarray, ndarray]:
         before, last, count = carry
         newton = _Newton(qp, before)
         straight = newton.step(0.0, None)
@@ -183,7 +186,7 @@ def _solve(
         done = ended | ~(error < _LOST)
         return _chosen(done, before, after), np.where(ended, last, error), np.where(done, count, count + 1.0)
 
-    def good(carry: tuple[QPIterate, PyTree, PyTree]) -> Operand:
+    def good(carry: tuple[QPIterate, ndarray, ndarray]) -> Operand:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
@@ -206,8 +209,8 @@ def _solve(
     )
 
 
-def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
-    """(largest violation, largest remaining gradient, mean of slack times multiplier)."""
+def residuals(qp: QP, point: QPIterate, bounds: tuple[ndarray, ndarray]) -> tuple[Scalar, Scalar, Scalar]:
+    """Return (largest violation, largest remaining gradient, mean of slack times multiplier)."""
     has_low, has_high = _bounded(qp)
     reach = qp.A @ point.x
     over = np.where(has_low, np.abs(reach - point.slack_lower - qp.low), 0.0)
@@ -217,8 +220,8 @@ def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree,
     return primal, _largest(np.abs(_gradient(qp, point))), gap
 
 
-def _bounded(qp: QP) -> tuple[PyTree, PyTree]:
-    """Which bounds there are; one that is NaN is one, and spoils the result."""
+def _bounded(qp: QP) -> tuple[ndarray, ndarray]:
+    """Return which bounds are finite; NaN counts as a bound, so that it invalidates the result."""
     return ~(qp.low <= -INFINITE), ~(qp.high >= INFINITE)
 
 
@@ -233,7 +236,7 @@ def _largest(values: Operand) -> Operand:
 
 
 def _heaviness(point: QPIterate) -> Scalar:
-    """1, or more where multipliers are heavy."""
+    """Return a scale of multipliers, at least 1."""
     return np.maximum(1.0, _largest(np.concatenate([point.mult_lower, point.mult_upper])) / _HEAVY)
 
 
@@ -241,12 +244,14 @@ def _least(values: Operand) -> Operand:
     return np.min(values) if len(values) else np.asarray(1.0)
 
 
-def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTree) -> tuple[QPIterate, PyTree]:
-    """(the next point, its error) by one step: straight for the solution as far as that goes, then with what was learnt
-    of the bend (corrector). Residuals are linear: what a step of length a leaves of them is 1 - a.
+def _improved(
+    newton: _Newton, straight: QPIterate, bounds: tuple[ndarray, ndarray], levels: Scalar
+) -> tuple[QPIterate, Scalar]:
+    """Return (next point, its error) after one predictor-corrector step.
 
-    The corrector may lead round in circles (Cartis 2009), and did so in one of some thousand programs of falls and
-    steps: a step that ``levels`` leaves it out and brings all products near their mean, which ends that.
+    Residuals are linear: a step of length a reduces them by 1 - a. The corrector may cycle (Cartis 2009), and did so in
+    one of about a thousand QPs of falls and steps: a step with ``levels`` leaves it out and brings all products close
+    to their mean, which ends the cycle.
     """
     point = newton.point
     gap = (np.sum(point.slack_lower * point.mult_lower) + np.sum(point.slack_upper * point.mult_upper)) / bounds
@@ -261,8 +266,8 @@ def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTr
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., PyTree], PyTree]:
-    """(how to solve with it, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
+def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., ndarray], tuple[ndarray, ndarray]]:
+    """Return (solve function, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
     n, p = len(qp.f), len(qp.e)
     K = np.zeros((n + p, n + p))
     if isinstance(qp.A, Rows):
@@ -275,7 +280,7 @@ def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., PyTree], PyTree]:
 
 
 class _Newton:
-    """The linear system of one point, factored once for two right-hand sides."""
+    """The linear system at one point, factored once for two right-hand sides."""
 
     def __init__(self, qp: QP, point: QPIterate) -> None:
         self.qp, self.point = qp, point
@@ -283,16 +288,21 @@ class _Newton:
         self.by_lower, self.by_upper = 1.0 / point.slack_lower, 1.0 / point.slack_upper
         weight = point.mult_lower * self.by_lower + point.mult_upper * self.by_upper
         self.solve, self.factors = _factored(qp, weight)
-        self.convex = _least(self.factors[1][: len(qp.f)]) > 0.0  # pivots of a definite matrix are positive
+        self.convex = _least(self.factors[1][: len(qp.f)]) > 0.0  # a positive definite matrix has positive pivots
         reach = qp.A @ point.x
         self.miss_low = np.where(self.has_low, reach - point.slack_lower - qp.low, 0.0)
         self.miss_high = np.where(self.has_high, qp.high - reach - point.slack_upper, 0.0)
         self.gradient, self.miss = _gradient(qp, point), qp.E @ point.x - qp.e
 
     def step(
-        self, goal: Scalar, bend: QPIterate | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
+        self,
+        goal: Scalar,
+        bend: QPIterate | None,
+        part: Scalar = 1.0,
+        low: ndarray | None = None,
+        high: ndarray | None = None,
     ) -> QPIterate:
-        """Towards slack times multiplier = goal; ``part`` of the second order of a known step, ``bend``, counts."""
+        """Step towards slack times multiplier = goal, with ``part`` of the second-order term of step ``bend``."""
         point, qp = self.point, self.qp
         low_goal, high_goal = (goal, goal) if low is None else (low, high)
         left = (
@@ -320,12 +330,11 @@ class _Newton:
         )
 
     def residual(self) -> Scalar:
-        """The largest violation or gradient."""
+        """Return the largest violation or gradient."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.gradient])))
 
-    def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, PyTree]:
-        """(where a step without any multipliers leads, whether that meets all bounds): then it is the solution, else a
-        point to start from."""
+    def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, Scalar]:
+        """Return (the point after a step without multipliers, whether it satisfies all bounds and is the solution)."""
         end = _moved(self.point, straight, 1.0)
         slack = np.concatenate(
             [np.where(self.has_low, end.slack_lower, 1.0), np.where(self.has_high, end.slack_upper, 1.0)]
@@ -346,7 +355,7 @@ class _Newton:
         ), met
 
     def length(self, step: QPIterate, back: float) -> Scalar:
-        """How far slacks and multipliers stay positive, at most 1."""
+        """Return the largest step length, at most 1, at which slacks and multipliers stay positive."""
         point = self.point
         shrink = [
             -step.slack_lower * self.by_lower,
@@ -368,7 +377,7 @@ def _chosen(condition: Scalar, one: QPIterate, other: QPIterate) -> QPIterate:
 
 
 def _closer(qp: QP, point: QPIterate) -> QPIterate:
-    """A Newton step at a solution, its products of slack and multiplier kept: for the derivative by the data."""
+    """Take a Newton step at a solution with fixed products of slack and multiplier, for the derivative by the data."""
     newton = _Newton(qp, point)
     return _moved(
         point,
@@ -378,7 +387,7 @@ def _closer(qp: QP, point: QPIterate) -> QPIterate:
 
 
 def _contradiction(qp: QP, point: QPIterate) -> Scalar:
-    """1 where multipliers prove that no x meets all constraints (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
+    """Return 1 if the multipliers prove infeasibility (Farkas): Aᵀz + Eᵀy = 0 with a negative bound."""
     has_low, has_high = _bounded(qp)
     value = np.sum(np.where(has_high, qp.high, 0.0) * point.mult_upper) + np.sum(qp.e * point.y)
     value = value - np.sum(np.where(has_low, qp.low, 0.0) * point.mult_lower)

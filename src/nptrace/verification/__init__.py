@@ -1,1 +1,1 @@
-"""Is a trace the function? Hidden state, effects, and a replay on NumPy."""
+"""Verify that a trace equals its function: hidden state, side effects, and a comparison with NumPy."""

@@ -1,10 +1,10 @@
-"""The state that a function can reach besides its arguments: where hidden state lives. Changes are found, and put back.
+"""The state that a function can reach besides its arguments, to detect hidden state and to undo its changes.
 
-Followed are closures, globals that the code names, modules that it imports where it is called, defaults, attributes of
+The search follows closures, globals named in the code, modules imported inside functions, defaults, attributes of
 functions and of modules, objects with their classes and metaclasses, containers, arrays, buffers and random generators,
-through helpers, methods and partials. Code that looks names up at run time (``getattr``, ``globals()``,
-``sys.modules``) may mean any name of the modules it reaches. What an object of compiled code keeps to itself cannot be
-seen: it is known by its address.
+through helpers, methods and partials. Code that looks up names at run time (``getattr``, ``globals()``,
+``sys.modules``) may use any name of the modules it reaches. The internal state of an object of compiled code cannot be
+seen: it is identified by its address.
 """
 
 import builtins
@@ -29,22 +29,25 @@ _REMEDY = "hidden state cannot be traced; pass it as an argument and return the 
 _Wrapper = types.MethodType | functools.partial | staticmethod | classmethod | property | functools.cached_property
 _WRAPPERS = (types.MethodType, functools.partial, staticmethod, classmethod, property, functools.cached_property)
 _IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
-_LOOKUPS = {"getattr", "attrgetter", "__getattribute__", "__dict__"}  # of names that are made at run time
-_OF_GLOBALS = {"globals", "vars", "locals", "eval", "exec", "__globals__"}
+_LOOKUPS = {"getattr", "attrgetter", "__getattribute__", "__dict__"}  # lookups of names that are computed at run time
+_OF_GLOBALS = {"globals", "vars", "locals", "eval", "exec", "__globals__", "f_globals"}
 _OF_MODULES = {"modules", "import_module", "__import__"}
 _CODE = (types.FunctionType, *_WRAPPERS)
+_ENVIRONMENT = (os.getenv, os.path.expandvars)
+_EVERY_MODULE = {*vars(types.ModuleType("")), "__builtins__", "__cached__", "__dict__", "__file__", "__path__"}
+_NO_DATA = (*_CODE, types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
 class ClosureState:
-    """All that can be reached from a function or an object, as it was when this was made."""
+    """Everything that can be reached from a function or an object, as it was when this was created."""
 
     def __init__(self, subject: object) -> None:
         self.subject = subject
         self.before = _snapshot_of(subject)
-        self._guard: Guard | None = None  # of the last walk that found no difference
+        self._guard: Guard | None = None  # from the last walk that found no difference
 
     def changed(self) -> str | None:
-        """The name of something that is no more what it was."""
+        """Return the name of something that has changed, or None."""
         if self._guard is not None and self._guard.holds():
             return None
         now = _snapshot_of(self.subject)
@@ -60,22 +63,22 @@ class ClosureState:
             raise TraceMismatch(f"{function} changed {name} while {during}: {_REMEDY}")
 
     def refuse_iterators(self, function: str) -> None:
-        """Raise TraceMismatch for what moves on whenever it is used and cannot be put back: it must not be tried."""
+        """Raise TraceMismatch for an iterator, generator or file, which cannot be reset after a call."""
         for name in self.before.iterators:
             raise TraceMismatch(f"{function} reaches {name}, an iterator, a generator or a file: {_REMEDY}")
 
     def restore(self) -> None:
-        """Put all of it back as it was."""
+        """Restore everything."""
         for undo in self.before.undo:
             undo()
 
 
 class _Code:
-    """The names in the code seen so far, and the classes and modules of which only what is named counts."""
+    """The names in the code seen so far, and the classes and modules of which only named members count."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
-        self.words: set[str] = set()  # texts in the code, which may be names that it looks up at run time
+        self.words: set[str] = set()  # strings in the code, which may be names that it looks up at run time
         self.classes: dict[type, None] = {}
         self.modules: dict[types.ModuleType, str] = {}
         self.members: set[tuple[type | types.ModuleType, str]] = set()
@@ -100,7 +103,7 @@ def _snapshot_of(subject: object) -> StateSnapshot:
 
 
 def _guard_names(snapshot: StateSnapshot, code: _Code) -> None:
-    """Guard what classes have, and what modules have under the names of the code, of which all are known by now."""
+    """Guard the members of classes, and those of modules that the code names; call once all names are known."""
     for kind in code.classes:
         snapshot.guard.all_of(vars(kind))
     everything = not code.names.isdisjoint(_LOOKUPS | _OF_GLOBALS)
@@ -109,11 +112,11 @@ def _guard_names(snapshot: StateSnapshot, code: _Code) -> None:
         if everything and not _is_library(snapshot, module.__name__):
             snapshot.guard.all_of(space)
         else:
-            snapshot.guard.names(space, sorted({*code.names, "__getattr__"}))
+            snapshot.guard.names(space, sorted({*code.names - _EVERY_MODULE, "__getattr__"}))
 
 
 def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> None:
-    """Note the state of one object, and what it leads to."""
+    """Record the state of one object, and visit what it refers to."""
     if isinstance(value, types.FunctionType):
         _visit_function(snapshot, value, label, code)
     elif isinstance(value, _WRAPPERS):
@@ -133,7 +136,9 @@ def _visit(snapshot: StateSnapshot, value: object, label: str, code: _Code) -> N
 
 
 def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label: str, code: _Code) -> None:
-    """Closure, defaults, attributes; of a user's function also the globals that it names."""
+    """Visit closure, defaults and attributes; for a user's function also the globals that it names."""
+    if function in _ENVIRONMENT:
+        _environment(snapshot, label)
     state: list[object] = [id(function.__code__)]
     snapshot.guard.attributes(function, "__code__", "__defaults__", "__kwdefaults__")
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -156,7 +161,7 @@ def _visit_function(snapshot: StateSnapshot, function: types.FunctionType, label
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Code, and the code of the functions and comprehensions in it."""
+    """Yield code, and the code of the functions and comprehensions in it."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -164,7 +169,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _imported(snapshot: StateSnapshot, code: types.CodeType, space: dict[str, object]) -> Iterator[types.ModuleType]:
-    """The modules that code imports where it runs, as far as they are loaded."""
+    """Yield the modules that code imports when it runs, if they are loaded."""
     names = _names_imported(code, str(space.get("__package__") or str(space.get("__name__", "")).rpartition(".")[0]))
     snapshot.guard.names(sys.modules, names)
     for name in names:
@@ -175,11 +180,11 @@ def _imported(snapshot: StateSnapshot, code: types.CodeType, space: dict[str, ob
 
 @functools.lru_cache(maxsize=1024)
 def _names_imported(code: types.CodeType, package: str) -> tuple[str, ...]:
-    """The names of modules that code imports, and of the packages around them."""
+    """Yield the names of modules that code imports, and of their parent packages."""
     level, found = 0, list[str]()
     for instruction in dis.get_instructions(code):
         if instruction.opname == "LOAD_CONST" and isinstance(instruction.argval, int):
-            level = instruction.argval  # stands two instructions before the import
+            level = instruction.argval  # the level is two instructions before the import
         elif instruction.opname == "IMPORT_NAME":
             name = str(instruction.argval)
             if level:
@@ -190,7 +195,7 @@ def _names_imported(code: types.CodeType, package: str) -> tuple[str, ...]:
 
 
 def _visit_names_made_at_run_time(snapshot: StateSnapshot, code: _Code) -> None:
-    """Texts in code and data may be names of attributes and modules."""
+    """Visit attributes and modules whose names occur as strings in code and data."""
     words = code.words | snapshot.words
     code.names.update(word for word in words if word.isidentifier())
     if not code.names.isdisjoint(_OF_MODULES):
@@ -220,23 +225,27 @@ def _global(snapshot: StateSnapshot, space: dict[str, object], name: str, code: 
     if isinstance(held, types.ModuleType):
         return _module(snapshot, held, name, code)
     if isinstance(held, (types.FunctionType, type)) and _is_library(snapshot, held.__module__):
+        if held in _ENVIRONMENT:
+            _environment(snapshot, name)
         return id(held)
     return snapshot.holds(space, name, name)
 
 
 def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> object:
-    """Take note of a module, of which ``_visit_module`` sees what the code names, and of shared random numbers."""
+    """Record a module, for ``_visit_module``, and the state of global random generators."""
     if module is random:
         return snapshot.see(random._inst, label)
     if module is np.random:
         return snapshot.see(np.random.mtrand._rand, f"{label}.random")
     if module not in code.modules:
         code.modules[module] = label
+        if type(module) is not types.ModuleType:  # its class may compute what it has
+            snapshot.see(type(module), label)
     return id(module)
 
 
 def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code: _Code) -> None:
-    """Visit what a module has under the names that code names by now."""
+    """Visit the members of a module under the names seen in code so far."""
     space, names = vars(module), code.names
     if _is_library(snapshot, module.__name__):
         for name in sorted(names & space.keys()):
@@ -247,9 +256,10 @@ def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str,
             code.members.add((module, ""))
             _environment(snapshot, label)
         return
-    wanted = names if names.isdisjoint(_LOOKUPS | _OF_GLOBALS) else names | space.keys()
-    hook = {"__getattr__"} & space.keys()
-    for name in sorted(hook.union(name for name in wanted if not name.startswith("__"))):
+    wanted = names - _EVERY_MODULE
+    if not names.isdisjoint(_LOOKUPS | _OF_GLOBALS):
+        wanted = wanted.union(name for name in space if not name.startswith("__"))
+    for name in sorted(wanted | {"__getattr__"} & space.keys()):
         if (module, name) not in code.members:
             code.members.add((module, name))
             held = space.get(name)
@@ -262,17 +272,17 @@ def _visit_module(snapshot: StateSnapshot, module: types.ModuleType, label: str,
 
 
 def _visit_library_name(snapshot: StateSnapshot, held: object, label: str, code: _Code) -> None:
-    """Which function or number a library's module has under a name: someone may have replaced it."""
+    """Record which function or number a library's module has under a name, since it may have been replaced."""
     if isinstance(held, types.ModuleType):
         snapshot.note(label, _module(snapshot, held, label, code))
     elif isinstance(held, types.FunctionType) and not user_code.is_core(held.__module__):
-        snapshot.note(label, snapshot.see(held, label))  # of a user, put in its place
+        snapshot.note(label, snapshot.see(held, label))  # a user's function in its place
     else:
         snapshot.note(label, held if isinstance(held, int | float | str) else id(held))
 
 
 def _environment(snapshot: StateSnapshot, label: str) -> None:
-    """The variables of this process's environment."""
+    """Record the environment variables of this process."""
     snapshot.guard.is_complete = False
     held = dict(os.environ)
 
@@ -286,12 +296,14 @@ def _environment(snapshot: StateSnapshot, label: str) -> None:
 
 
 def _parts(snapshot: StateSnapshot, value: _Wrapper, label: str) -> list[int | None]:
-    """The objects and functions that a method, a partial or a property is made of."""
+    """Yield the objects and functions in a method, a partial or a property."""
     if isinstance(value, types.MethodType):
         return [snapshot.see(value.__self__, "self"), snapshot.see(value.__func__, label)]
     if isinstance(value, functools.partial):
         snapshot.guard.attributes(value, "func", "args", "keywords")
-        return [snapshot.see((value.args, value.keywords), "an argument of partial"), snapshot.see(value.func, label)]
+        given = snapshot.see((value.args, value.keywords), "an argument of partial")
+        attributes = [number for _, number in snapshot.attributes(value, label)]
+        return [given, snapshot.see(value.func, label), *attributes]
     if isinstance(value, property):
         return [snapshot.see(value.fget, label), snapshot.see(value.fset, label)]
     if isinstance(value, functools.cached_property):
@@ -300,19 +312,19 @@ def _parts(snapshot: StateSnapshot, value: _Wrapper, label: str) -> list[int | N
 
 
 def _visit_members(snapshot: StateSnapshot, kind: type, code: _Code) -> None:
-    """The data of a user's class, its operators, and the methods that some code names."""
+    """Visit the data of a user's class, its operators, and the methods named in code."""
     for name, value in list(vars(kind).items()):
         special = name.startswith("__") or name == "_abc_impl"
-        wanted = special or name in code.names if isinstance(value, _CODE) else not special
+        wanted = name in code.names or special == isinstance(value, _CODE)
         if wanted and (kind, name) not in code.members:
             code.members.add((kind, name))
-            if not isinstance(value, (*_CODE, types.MemberDescriptorType)):
+            if not isinstance(value, _NO_DATA):
                 snapshot.undo.append(functools.partial(type.__setattr__, kind, name, value))
             snapshot.note(f"{kind.__name__}.{name}", snapshot.see(value, f"{kind.__name__}.{name}"))
 
 
 def _is_library(snapshot: StateSnapshot, module: str | None) -> bool:
-    if not isinstance(module, str | None):  # a metaclass of compiled code, whose instances have it
+    if not isinstance(module, str | None):  # a metaclass of compiled code, where it is a descriptor for instances
         return True
     name = user_code.package(module)
     return user_code.is_core(module) or (name != snapshot.package and user_code.is_installed(name))

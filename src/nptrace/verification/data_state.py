@@ -1,16 +1,19 @@
 """The state of data, for a snapshot of hidden state: containers, arrays, buffers, random generators, objects."""
 
+import array
 import contextvars
 import ctypes
 import functools
 import logging
+import mmap
 import operator
 import random
+import sys
 import types
 import weakref
 import zlib
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, MappingView, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -18,35 +21,51 @@ import numpy as np
 from nptrace._types import Foreign
 from nptrace.verification.snapshot import PLAIN, StateSnapshot
 
-_LARGEST = 10_000  # elements of one container that are looked into; of the others numbers and texts are compared
-_HEAVIEST = 1 << 26  # bytes of one array that are kept; of a larger one a checksum
+_LARGEST = 10_000  # elements of one container that are visited; of the others, numbers and strings are compared
+_HEAVIEST = 1 << 26  # bytes; a larger array is kept as a checksum
 _NOTHING = object()
 _DESCRIPTORS = (types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType)
 _UNCHANGING = (range, slice, operator.attrgetter, operator.itemgetter, operator.methodcaller, *_DESCRIPTORS)
-_GUARDED = 1 << 20  # bytes of one array that are compared at every step
+_ALL_ATTRIBUTES = (object, types.SimpleNamespace, *weakref.ProxyTypes)
+_GUARDED = 1 << 20  # bytes; a larger array is not compared at every step
 T = TypeVar("T")
 _CTYPES = (ctypes._SimpleCData, ctypes.Array, ctypes.Structure, ctypes.Union, ctypes._Pointer)
-_CLOSED = (types.CodeType, types.FrameType, logging.Logger, logging.Handler, np.dtype)
+_BUFFERS = (bytearray, memoryview, array.array, mmap.mmap, *_CTYPES)
+_CLOSED = (types.CodeType, types.FrameType, np.dtype)
+_IMMUTABLE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE: a class of compiled code
 
 
 def _is_tracers(module: str) -> bool:
-    """Whether a class is the tracer's own; a function that was bound is looked into."""
+    """Return whether a class is internal to the tracer; bound functions are still visited."""
     return module.startswith("nptrace.") and module != "nptrace.binding"
 
 
 def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
-    """Note what an object holds, and see what is in it."""
+    """Record the content of an object, and visit what it holds."""
     if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
         snapshot.note(label, id(value))
+    elif isinstance(value, (logging.Logger, logging.Handler)):  # of which a tree of others is in reach
+        snapshot.guard.all_of(vars(value))
+        snapshot.undo.append(functools.partial(vars(value).update, vars(value).copy()))
+        snapshot.note(label, id(value), [(name, x) for name, x in vars(value).items() if type(x) in PLAIN])
     elif isinstance(value, contextvars.ContextVar):
         _visit_variable(snapshot, value, label)
     elif isinstance(value, np.ndarray):
         snapshot.guard.array(value)
         _visit_array(snapshot, value.view(np.ndarray), label)
+        if type(value) is not np.ndarray and not isinstance(value, np.memmap):
+            snapshot.note(label, snapshot.see(type(value), label), snapshot.attributes(value, label))
+    elif isinstance(value, np.void):  # a row of a structured array, which may be its view
+        snapshot.guard.is_complete = False
+        snapshot.note(label, str(value.dtype), id(value) if value.dtype.hasobject else value.tobytes())
+    elif isinstance(value, np.flatiter):
+        snapshot.note(label, "flat", value.index, snapshot.see(value.base, label))
+    elif isinstance(value, MappingView) and hasattr(value, "mapping"):
+        snapshot.note(label, type(value).__name__, snapshot.see(value.mapping, label))
     elif isinstance(value, weakref.ref):
         snapshot.guard.is_complete = False
         snapshot.note(label, "weakref", snapshot.see(value(), label))
-    elif isinstance(value, (bytearray, memoryview, *_CTYPES)) or type(value).__module__ in ("array", "mmap"):
+    elif isinstance(value, _BUFFERS):
         _visit_buffer(snapshot, value, label)
     elif not (_visit_random(snapshot, value, label) or _visit_container(snapshot, value, label)):
         _visit_object(snapshot, value, label)
@@ -68,7 +87,7 @@ def _visit_array(snapshot: StateSnapshot, array: np.ndarray, label: str) -> None
 
 
 def _visit_variable(snapshot: StateSnapshot, variable: contextvars.ContextVar, label: str) -> None:
-    """Visit what a context's variable holds here; one without a value cannot be emptied again."""
+    """Visit the value of a context variable; an unset one cannot be unset again."""
     snapshot.guard.is_complete = False
     held = variable.get(_NOTHING)
     if held is not _NOTHING:
@@ -81,7 +100,7 @@ def _visit_buffer(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     try:
         with memoryview(value) as view:
             held = view.tobytes()
-    except (TypeError, ValueError, BufferError):  # not in one piece, or closed
+    except (TypeError, ValueError, BufferError):  # not contiguous, or closed
         snapshot.note(label, id(value))
         return
     snapshot.undo.append(functools.partial(_overwrite, value, held))
@@ -129,7 +148,7 @@ def _words(state: object) -> object:
 
 
 def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool:
-    """Lists, dictionaries and sets: what is in them, and the attributes that a class of them may add."""
+    """Visit a list, dictionary or set: its elements, and attributes that a subclass may add."""
     inside: Sequence[object]
     middle: list[object] = []
     if isinstance(value, (list, tuple, deque)):
@@ -141,14 +160,21 @@ def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool
         middle = [*value.values()][_LARGEST // 2 : -_LARGEST // 2]
     elif isinstance(value, (set, frozenset)):
         inside = sorted(repr(x) if isinstance(x, (int, float, str)) else str(id(x)) for _, x in _ends(value))
+        middle = [snapshot.see(x, label) for _, x in _ends(value) if type(x) not in PLAIN]
     else:
         return False
     _guard_container(snapshot, value)
     if isinstance(value, (list, deque, dict, set)):
         snapshot.undo.append(functools.partial(_refill, value, value.copy()))
-    if len(value) > _LARGEST:
+    if len(value) > _LARGEST or isinstance(value, (set, frozenset)):
         snapshot.note(label, "its middle", [x if type(x) in PLAIN else id(x) for x in middle])
-    snapshot.note(label, type(value).__name__, len(value), inside, snapshot.attributes(value, label))
+    if isinstance(value, defaultdict):
+        snapshot.guard.attributes(value, "default_factory")
+        snapshot.note(label, snapshot.see(value.default_factory, f"{label}.default_factory"))
+    kind = type(value)
+    if kind.__module__ not in ("builtins", "collections"):  # it may answer for keys that it lacks
+        snapshot.see(kind, kind.__name__)
+    snapshot.note(label, kind.__name__, len(value), inside, snapshot.attributes(value, label))
     return True
 
 
@@ -156,13 +182,13 @@ def _guard_container(snapshot: StateSnapshot, value: Collection[object]) -> None
     if isinstance(value, (dict, types.MappingProxyType)):
         snapshot.guard.all_of(value)
     elif type(value) not in (tuple, frozenset):
-        snapshot.guard.elements(value)  # of a set that is left alone they come in the same order
+        snapshot.guard.elements(value)  # an unmodified set keeps its order
     if len(value) > _LARGEST:
         snapshot.guard.is_complete = False
 
 
 def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
-    """The elements with their places; of a long container those at both ends."""
+    """Yield the elements with their positions; for a long container, only those at both ends."""
     listed, half = list(items), _LARGEST // 2
     if len(listed) <= _LARGEST:
         return enumerate(listed)
@@ -170,7 +196,7 @@ def _ends(items: Iterable[T]) -> Iterator[tuple[int, T]]:
 
 
 def _refill(value: Foreign, held: Foreign) -> None:
-    """Only where it differs: others may be reading it."""
+    """Restore a container only if it differs, since other threads may be reading it."""
     now, then = ([*x.items()] if isinstance(x, dict) else [*x] for x in (value, held))
     flat = (lambda pairs: [y for x in pairs for y in x]) if isinstance(value, dict) else list
     if len(now) != len(then) or any(a is not b for a, b in zip(flat(now), flat(then))):
@@ -179,16 +205,23 @@ def _refill(value: Foreign, held: Foreign) -> None:
 
 
 def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
-    kind = type(value)
+    kind: type = type(value)
     if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
     state = _pickled(snapshot, value, label) if by_address else snapshot.attributes(value, label)
-    snapshot.note(label, snapshot.see(kind, kind.__name__), state)
+    more = None if by_address or not _keeps_more(kind) else _pickled(snapshot, value, label)
+    snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
+
+
+def _keeps_more(kind: type) -> bool:
+    """Return whether objects have state besides their attributes, as those of compiled standard classes have."""
+    compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)
+    return any(base.__module__.partition(".")[0] in sys.stdlib_module_names for base in compiled)
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
-    """Return what an object of compiled code would be made from again, if it says so; else its address."""
+    """Return the pickled state of an object of compiled code, or else its address."""
     try:
         reduced = value.__reduce_ex__(2)
     except Exception:  # it cannot be pickled
@@ -198,5 +231,5 @@ def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
     if type(value) not in _UNCHANGING:
         snapshot.guard.is_complete = False
     if isinstance(value, operator.attrgetter):
-        snapshot.words.add("attrgetter")  # it looks up names that no code contains
+        snapshot.words.add("attrgetter")  # it looks up names that are not in any code
     return snapshot.see(reduced[1:3], label)

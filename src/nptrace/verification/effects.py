@@ -1,9 +1,11 @@
-"""Effects of a call besides computing: clocks, printing, files and sockets, seen in the calls of Python to C."""
+"""Side effects of a call (clocks, printing, files, sockets), detected in calls from Python to C."""
 
 import datetime
 import io
+import queue
 import socket
 import sys
+import threading
 import types
 from collections.abc import Callable
 
@@ -13,10 +15,12 @@ _BUILTINS = {print: "print", input: "input", open: "open"}
 _NOW = {"now", "today", "utcnow"}
 _MODULES = {"time": "a clock", "posix": "the operating system", "nt": "the operating system", "_socket": "a socket"}
 _PURE = {"fspath", "strftime", "strptime", "mktime"}
+_SETTINGS = {("decimal", "getcontext"), ("_decimal", "getcontext"), ("sys", "getrecursionlimit")}
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
 
 
 def effect_of(call: Callable[[], object]) -> str | None:
-    """The first thing that a call does outside itself, in words; None if it does nothing, or a profiler is at work."""
+    """Return the first side effect of a call, in words; None without one, or if a profiler is active."""
     if sys.getprofile() is not None:
         call()
         return None
@@ -26,7 +30,7 @@ def effect_of(call: Callable[[], object]) -> str | None:
         if event == "c_call" and not found:
             found.extend(_words(function))
 
-    with gc_paused():  # libraries have callbacks for collections, which ask clocks
+    with gc_paused():  # libraries have garbage collection callbacks that read clocks
         sys.setprofile(watch)
         try:
             call()
@@ -44,6 +48,10 @@ def _words(function: object) -> list[str]:
         return [f"calls {_MODULES[owner.__name__]} ({name})"]
     if isinstance(owner, type) and issubclass(owner, datetime.date) and name in _NOW:
         return [f"reads a clock ({name})"]
+    if (getattr(function, "__module__", None), name) in _SETTINGS:
+        return [f"reads a setting of the process ({name})"]
+    if isinstance(owner, queue.SimpleQueue) or (isinstance(owner, _LOCKS) and name == "locked"):
+        return [f"asks what other threads do ({name})"]
     if isinstance(owner, (io.IOBase, socket.socket)):
         return [f"reads or writes a file ({name})"]
     return []

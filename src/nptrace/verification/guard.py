@@ -1,8 +1,8 @@
-"""A quick answer to whether anything has changed since a walk over hidden state: what the walk read is read again.
+"""A fast check whether anything has changed since a walk over hidden state: its reads are repeated.
 
-Only addresses are compared, and the contents of arrays, in loops of C: some microseconds, where the walk itself takes
-hundreds. If all is where it was, a second walk would find what the first did. If something is not, it may have been
-replaced by its equal, and only a walk can tell.
+Only addresses and the contents of arrays are compared, in C loops: some microseconds, where the walk takes hundreds. If
+nothing has moved, a second walk would find the same as the first. Otherwise an object may have been replaced by an
+equal one, and only another walk can tell.
 """
 
 import functools
@@ -19,15 +19,15 @@ _form = attrgetter("shape", "dtype")
 
 @functools.cache
 def _getter(names: tuple[str, ...]) -> attrgetter:
-    """Return what reads attributes, and the class, as a tuple."""
+    """Return a function that reads attributes, and the class, as a tuple."""
     return attrgetter("__class__", *names)
 
 
 class Guard:
-    """What a walk has read: namespaces, lists, attributes and arrays, with what was in them."""
+    """The reads of a walk: namespaces, lists, attributes and arrays, with their contents."""
 
     def __init__(self) -> None:
-        self.is_complete = True  # False where the walk has read something that is not compared here
+        self.is_complete = True  # False if the walk has read something that is not compared here
         self._spaces: list[Mapping[object, object]] = []
         self._keys: list[object] = []
         self._held: list[object] = []
@@ -49,14 +49,14 @@ class Guard:
         self._held += space.values()
 
     def names(self, space: Mapping[str, object], names: Iterable[str]) -> None:
-        """Compare some entries of a namespace, whether it has them or not."""
+        """Compare some entries of a namespace, which may be missing."""
         for name in names:
             self._lookups.append(space.get)
             self._names.append(name)
             self._found.append(space.get(name, _ABSENT))
 
     def elements(self, listed: Collection[object]) -> None:
-        """Compare what is in a list or a set."""
+        """Compare the elements of a list or a set."""
         self._lists.append(listed)
         self._elements += listed
 
@@ -65,27 +65,27 @@ class Guard:
         getter = _getter(names)
         try:
             self._attributes += getter(holder)
-        except (AttributeError, ValueError):  # an empty slot or cell, which may be filled
+        except (AttributeError, ValueError):  # an empty slot or cell, which may be filled later
             self.is_complete = False
             return
         self._getters.append(getter)
         self._holders.append(holder)
 
     def array(self, array: np.ndarray) -> None:
-        """Compare the numbers of an array, and its form."""
+        """Compare the numbers of an array, and its shape."""
         self._arrays.append(array)
 
     def close(self) -> None:
-        """Take note of the lengths and numbers, once the walk has seen everything."""
+        """Record lengths and numbers, after the walk."""
         self._sizes = list(map(len, chain(self._spaces, self._lists)))
         self._forms = list(map(_form, self._arrays))
         try:
             self._numbers = b"".join(self._arrays)  # type: ignore[arg-type]  # as buffers
-        except (ValueError, TypeError, BufferError):  # not in one piece, or not of numbers
+        except (ValueError, TypeError, BufferError):  # not contiguous, or not numeric
             self.is_complete = False
 
     def holds(self) -> bool:
-        """Return whether everything is what it was."""
+        """Return whether nothing has changed."""
         try:
             return (
                 all(map(is_, chain.from_iterable(map(call, self._getters, self._holders)), self._attributes))
@@ -97,5 +97,5 @@ class Guard:
                 and list(map(_form, self._arrays)) == self._forms
                 and b"".join(self._arrays) == self._numbers  # type: ignore[arg-type]
             )
-        except (AttributeError, ValueError, BufferError):  # something is gone, or a cell is empty
+        except (AttributeError, ValueError, BufferError):  # something was deleted, or a cell is empty
             return False

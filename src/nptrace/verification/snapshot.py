@@ -1,4 +1,4 @@
-"""A snapshot of a web of objects: what each holds, in an order that a second one repeats, and how to put it back."""
+"""A snapshot of an object graph: the contents of each object, in a reproducible order, and how to restore it."""
 
 import contextlib
 import functools
@@ -11,28 +11,27 @@ import numpy as np
 from nptrace import ownership
 from nptrace.verification.guard import Guard
 
-_MOST = 100_000  # objects that are looked at
+_MOST = 100_000  # most objects that are visited
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
 class StateSnapshot:
-    """Notes by value, not by address, so that what was replaced by its equal is the same."""
+    """Notes by value rather than by address, so that replacement by an equal object is no change."""
 
     def __init__(self) -> None:
         self.notes: list[tuple[str, object]] = []  # (its name, its state)
         self.undo: list[Callable[[], object]] = []
-        self.iterators: list[str] = []  # what cannot be put back
-        self.words: set[str] = set()  # texts among the data
+        self.iterators: list[str] = []  # labels of objects that cannot be restored
+        self.words: set[str] = set()  # strings among the data
         self.guard = Guard()
-        self.package = ""  # of the first user's function: its own even where it is installed
+        self.package = ""  # package of the first user's function: counts as the user's even if installed
         self._known: dict[int, int] = {}
         self._waiting: deque[tuple[object, str]] = deque()
-        self._kept: list[object] = []  # an address names an object only as long as that lives
+        self._kept: list[object] = []  # an address identifies an object only while it is alive
 
     def see(self, value: object, label: str) -> int | None:
-        """Return what stands for a value in the note of its holder: its number, by which a later visit
-        notes it, or nothing for a plain value, which is noted here under its own name."""
-        if type(value) in PLAIN or isinstance(value, np.generic):
+        """Return the number of a value for its holder's note, or None for a plain value, which is noted here."""
+        if type(value) in PLAIN or (isinstance(value, np.generic) and not isinstance(value, np.void)):
             if isinstance(value, str):
                 self.words.add(value)
             self.note(label, type(value).__name__, repr(value))
@@ -53,7 +52,7 @@ class StateSnapshot:
         self.notes.append((label, state))
 
     def attributes(self, value: object, label: str) -> list[tuple[str, int | None]]:
-        """The state of an object's attributes, in its dictionary or in slots; a cached property is no state."""
+        """Return the state of an object's attributes, in its dictionary or slots; cached properties do not count."""
         found = []
         self._guard_attributes(value)
         for name, held in (getattr(value, "__dict__", None) or {}).items():
@@ -69,7 +68,7 @@ class StateSnapshot:
         return found
 
     def _guard_attributes(self, value: object) -> None:
-        """Guard what an object holds; a frozen record of a library holds it for good."""
+        """Guard the attributes of an object; those of a library's frozen record cannot change."""
         if _is_frozen_record(type(value)):
             return
         spaces = [vars(kind) for kind in type(value).__mro__]
@@ -93,7 +92,7 @@ class StateSnapshot:
         return self.see(held, label)
 
     def holds(self, space: dict[str, object], name: str, label: str) -> int | None:
-        """The state of one entry of a namespace, or that there is none: a function may make it."""
+        """Return the state of one entry of a namespace, which may be missing: a function may create it."""
         self.guard.names(space, (name,))
         if name not in space:
             self.undo.append(functools.partial(space.pop, name, None))
@@ -102,7 +101,7 @@ class StateSnapshot:
         return self.see(space[name], label)
 
     def difference(self, later: "StateSnapshot") -> str | None:
-        """The name of something whose state is another in a later snapshot."""
+        """Return the name of something whose state differs in a later snapshot, or None."""
         for (label, state), (other, now) in zip(self.notes, later.notes):
             if state != now:
                 return label
@@ -131,5 +130,5 @@ def _put_back(space: dict, held: dict) -> None:
 
 
 def _empty(value: object, slot: types.MemberDescriptorType) -> None:
-    with contextlib.suppress(AttributeError):  # still empty
+    with contextlib.suppress(AttributeError):  # still unset
         slot.__delete__(value)

@@ -1,4 +1,4 @@
-"""Whose code is it: the user's, whose state is looked for, or a library's, which is taken to keep none."""
+"""Distinguish the user's code, which is searched for hidden state, from that of libraries, which is not."""
 
 import functools
 import sys
@@ -16,12 +16,12 @@ def package(module: str | None) -> str:
 
 
 def is_core(module: str | None) -> bool:
-    """Whether it is Python's own, NumPy's or ours."""
+    """Return whether a module belongs to Python, NumPy or a registered package."""
     return package(module) in _CORE or packages.in_package(module)
 
 
 @functools.cache
 def is_installed(name: str) -> bool:
-    """Whether a package was installed from elsewhere, rather than written where the user works."""
+    """Return whether a package was installed, rather than written in the user's working folder."""
     found = getattr(sys.modules.get(name), "__file__", None)
     return found is not None and any(Path(found).is_relative_to(place) for place in _INSTALLED)

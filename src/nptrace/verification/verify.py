@@ -1,4 +1,4 @@
-"""Is a trace the function? Two traces, the state that the function reaches, and a replay on NumPy must agree."""
+"""Verify that a trace equals its function: compare two traces, the reachable state, and results with NumPy's."""
 
 import copy
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from nptrace.ir.graph import Graph, Node
 from nptrace.verification.closure_state import ClosureState
 from nptrace.verification.effects import effect_of
 
-_ROUNDING = 1e-15  # of an argument: what a function's own result changes by then, no comparison of roundings can tell
-_REMEDY = "a traced function must be pure: pass state as an argument and return the new one"
+_ROUNDING = 1e-15  # relative change of an argument; a change of the result by this is rounding
+_REMEDY = "a traced function must be pure: pass state as an argument and return the new state"
 
 
 class Recorded(Protocol):
-    """The facts of a trace that verification reads."""
+    """The attributes of a trace that verification reads."""
 
     graph: Graph
     outputs: list[Node]
-    result: PyTree
+    result: object
 
     @property
     def input_size(self) -> int: ...
@@ -41,9 +41,9 @@ def verify_trace(
     seed: int,
     subject: object = None,
 ) -> T:
-    """The trace of ``function``, verified; ``trace`` is the tracer itself.
+    """Return the verified trace of ``function``; ``trace`` is the tracer.
 
-    Hidden state is looked for in ``subject`` (the function itself, unless given), and put back if the trace is refused.
+    Hidden state is searched for in ``subject`` (by default the function itself), and restored if verification fails.
     """
     subject = function if subject is None else subject
     around, token = ClosureState(subject), numeric.verifying.set(_refuse)
@@ -63,16 +63,16 @@ def _refuse(words: str) -> None:
 
 
 def _warm_up(function: Callable[..., PyTree], examples: tuple, around: ClosureState, seed: int) -> ClosureState:
-    """Return the surroundings of a function after its first calls, on numbers.
+    """Return the reachable state of a function after its first calls, on numbers.
 
-    What it computes once and keeps is no hidden state if it is always the same and changes no result. What it does
-    besides computing would not be done by compiled code.
+    A value that it computes once and caches is not hidden state if it is always the same and changes no result. Side
+    effects would be lost in compiled code.
     """
     try:
         first = _results(function, examples)
     except TraceMismatch:
         raise
-    except Exception:  # what is refused or raised when it is traced says it better
+    except Exception:  # tracing gives a better message for the same error
         return ClosureState(around.subject)
     kept = around
     if around.changed():
@@ -129,7 +129,7 @@ def _verified(
         got = interpret.evaluate(code, inputs) if first.outputs else np.zeros(0)
         if _difference(got, reference, tolerance) is None:
             return None
-        # a stiff function (feet deep in hard ground) multiplies rounding: its own result says by how much
+        # a stiff function (a large contact force) amplifies rounding: its result shows by how much
         rounded = (_near(arguments, _ROUNDING, random) for _ in range(4))
         moves = np.max([np.abs(_call(function, beside, first.result) - reference) for beside in rounded], axis=0)
         return _difference(got, reference, tolerance, 10.0 * np.where(np.isfinite(moves), moves, 0.0))
@@ -138,7 +138,7 @@ def _verified(
         arguments = examples if sample == 0 else _near(examples, 0.1 * sample, random)
         try:
             found = compare(arguments)
-            # at a jump (x >= 0.1, floor) rounding alone may decide: a hair beside it the two must agree
+            # at a jump (x >= 0.1, floor) rounding may decide: slightly beside it the two must agree
             for _ in range(2):
                 found = found and compare(_near(arguments, 1e-7, random))
         except (TraceMismatch, AssertionError):
@@ -156,8 +156,8 @@ def _verified(
     return first
 
 
-def _call(function: Callable[..., PyTree], arguments: tuple, traced: PyTree) -> np.ndarray:
-    """The function's outputs on NumPy, flat; its arguments must come back unchanged, its structure as traced."""
+def _call(function: Callable[..., PyTree], arguments: tuple, traced: object) -> np.ndarray:
+    """Return the outputs of the function, flat; checks that arguments are unchanged and the structure is as traced."""
     given = copy.deepcopy(arguments)
     before = [np.array(x) for x in tree.flatten(given)[0]]
     with np.errstate(all="ignore"):
@@ -187,7 +187,7 @@ def _check_repeats(function: Callable[..., PyTree], flat: np.ndarray, repeated: 
         )
 
 
-def _flat(result: PyTree) -> np.ndarray:
+def _flat(result: object) -> np.ndarray:
     return np.array([x for leaf in tree.flatten(result)[0] for x in np.ravel(leaf)], dtype=float)
 
 
@@ -203,7 +203,7 @@ def _difference(got: np.ndarray, expected: np.ndarray, tolerance: float, slack: 
 
 
 def _near(arguments: tuple, spread: float, random: np.random.Generator) -> tuple:
-    """Arguments near the given ones: a function may be undefined elsewhere (a quaternion, a mass)."""
+    """Return arguments near the given ones: a function may be undefined elsewhere (a quaternion, a mass)."""
     leaves, rebuild = tree.flatten(arguments)
     return rebuild([_beside(x, spread, random) for x in leaves])
 

@@ -83,9 +83,7 @@ def test_programs_without_a_solution_are_events_when_they_begin(monkeypatch):
     simulation = ff.Simulation(ROBOT, LocomotionByDaqp(gait=schedule("trot")))
     events = [event for event in simulation.run(0.1).events if event.kind == "controller"]
     assert simulation.stopped is None
-    assert [event.message for event in events] == [
-        "whole-body program: not finite; the feet that are down hold the weight"
-    ]
+    assert [event.message for event in events] == ["whole-body QP: not finite; the feet that are down hold the weight"]
     assert events[0].time == pytest.approx(0.02)
 
 
@@ -349,7 +347,7 @@ def test_a_degenerate_program_neither_hangs_nor_hurts(how, solver, monkeypatch):
         asked, after = controller(0.001, ROBOT, sensed, ff.Command(), after)
     assert np.isfinite(asked.torque).all()
     assert (np.abs(asked.torque) <= controller.model.torque_limits + 1e-9).all()
-    if any("whole-body program" in words for _, words in controller.log):
+    if any("whole-body QP" in words for _, words in controller.log):
         # the fallback carries the weight like the usual torque does
         np.testing.assert_allclose(asked.torque, usual.torque, atol=0.25 * np.abs(usual.torque).max())
     else:
@@ -373,7 +371,7 @@ def test_no_time_left_means_the_safe_torque(monkeypatch):
     controller, sensed, memory = ticking()
     asked, _ = controller(0.0, ROBOT, sensed, ff.Command(), memory)
     assert np.isfinite(asked.torque).all()
-    assert controller.log == [(0.0, "whole-body program: time limit; the feet that are down hold the weight")]
+    assert controller.log == [(0.0, "whole-body QP: time limit; the feet that are down hold the weight")]
 
 
 def test_a_robot_of_almost_no_mass_is_controlled_or_refused_but_never_hangs():

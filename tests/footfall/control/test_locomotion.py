@@ -111,7 +111,7 @@ def test_a_program_without_a_solution_falls_back_to_a_safe_torque(monkeypatch):
     controller = LocomotionByDaqp()
     _, recording = walked(walker("mini_cheetah"), ff.Command(), 0.2, controller=controller)
     assert np.isfinite(recording.torque).all()
-    assert any("whole-body program: infeasible" in message for _, message in controller.log)
+    assert any("whole-body QP: infeasible" in message for _, message in controller.log)
     assert recording.q[-1, 2] > 0.2  # the feet that are down hold the weight for now
 
 

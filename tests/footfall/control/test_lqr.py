@@ -59,7 +59,7 @@ def test_no_other_gain_costs_less():
 
 def test_what_no_input_can_bring_back_is_refused_unless_it_costs_nothing():
     A, B = np.diag([1.0, 0.9]), np.array([[0.0], [1.0]])
-    with pytest.raises(FootfallError, match="cannot be brought to rest"):
+    with pytest.raises(FootfallError, match="cannot be stabilised"):
         regulate(A, B, np.eye(2), np.eye(1))
     assert regulate(A, B, np.diag([0.0, 1.0]), np.eye(1)).K[0, 0] == 0.0
 

@@ -99,8 +99,8 @@ def test_a_run_is_paced_by_the_oscillator_that_its_options_name():
         ({"then": "trot:soon"}, "such as trot:4"),
         ({"then": "trott"}, "did you mean 'trot'"),
         ({"then": "trot:-3"}, "begin of a transition"),
-        ({"controller": "whole_body", "oscillator": "hopf"}, "keeps its own time"),
-        ({"controller": "hold", "touchdown": True}, "keeps its own time"),
+        ({"controller": "whole_body", "oscillator": "hopf"}, "has its own clock"),
+        ({"controller": "hold", "touchdown": True}, "has its own clock"),
     ],
 )
 def test_what_cannot_be_paced_is_refused(options, words):

@@ -177,7 +177,7 @@ def test_an_event_is_told_once_with_its_leg():
     acting = before.acting.copy()
     acting[NAMES.index("slip"), 2] = 1.0
     after, told = ReflexMemory(**{**vars(before), "acting": acting}), {}
-    assert new_events(0.5, before, after, told) == [(0.5, "LH slips: friction 0.50 is trusted")]
+    assert new_events(0.5, before, after, told) == [(0.5, "LH slips: friction 0.50 is assumed")]
     assert new_events(0.501, after, after, told) == []
     assert new_events(0.52, before, after, told) == []  # flickers
     assert len(new_events(0.9, before, after, told)) == 1

@@ -307,3 +307,11 @@ def test_a_bound_is_found_that_repeats_itself_and_nmpc_runs_it():
     assert (off[:, 0] == off[:, 1]).mean() > 0.9  # fore legs together
     assert (off[:, 2] == off[:, 3]).mean() > 0.9  # hind legs together
     assert rec.q[:, 2].min() > 0.25
+
+
+def test_stance_contact_whose_feet_a_knot_does_not_remember_is_refused():
+    robot = library.load("mini_cheetah")
+    q, v, still = *robot.state("stand"), np.zeros((1, robot.nj))
+    aim = Reference(np.stack([q, q]), np.stack([v, v]), np.ones((2, 2 * robot.nv)), still, np.ones(robot.nj))
+    with pytest.raises(InputError, match="stance contact"):
+        StepProblem(World(robot=robot, contact=ff.contact.Stance()), aim)

@@ -174,7 +174,7 @@ def test_the_contact_of_a_wheel_that_rolls_stands_still_and_sticks_sideways():
 
 
 def test_balance_and_mpc_know_no_wheels():
-    with pytest.raises(InputError, match="rolling on wheels needs the whole-body QP"):
+    with pytest.raises(InputError, match="driving on wheels needs the whole-body QP"):
         ff.Simulation(wheeled(), controller=ff.control.on_command("mpc"))
 
 

@@ -156,7 +156,7 @@ def test_a_controller_that_cannot_be_traced_is_refused():
             ["step", "--dtype", "float16"],
             "unknown number type of the C code 'float16' (did you mean 'float64'?): choose fl",
         ),
-        (["urdf", "--dtype", "float32"], "--dtype is for C code: urdf has a type of its own"),
+        (["urdf", "--dtype", "float32"], "--dtype is for C code: urdf has a fixed type"),
         (["step", "--format", "zip"], "unknown format of an export 'zip': choose c, fmu"),
         (["mass_matrix", "--gait", "trot"], "--gait is for exported controllers; 'mass_matrix' takes none"),
         (["step", "--speed", "1"], "--speed is for exported controllers; 'step' takes none"),

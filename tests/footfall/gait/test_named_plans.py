@@ -96,7 +96,7 @@ def test_kinematics_of_pd_are_chosen_on_the_command_line(inverse):
         (["--controller", "plan", "--plan", "walk stp=0.1"], "did you mean 'step'"),
         (["--controller", "plan", "--plan", "walk step"], "needs a number"),
         (["--controller", "plan", "--plan", "walk time=1e-9"], "at most 10000 cycles"),
-        (["--controller", "plan", "--plan", "walk step=0.1", "--speed", "0.1"], "leave out the speed"),
+        (["--controller", "plan", "--plan", "walk step=0.1", "--speed", "0.1"], "remove the speed"),
         (["--controller", "plan", "--plan", "walk; 4: trot; 3: walk"], "a name followed by others with their times"),
         (["--controller", "plan", "--speed", "9"], "out of reach"),
         (["--controller", "plan", "--gait", "trot"], "takes no gait"),

@@ -27,8 +27,9 @@ def robot():
 def test_slow_motors_make_steps_that_they_can_follow(robot, gait, speed):
     usual, found = tuned.scaled(robot, gait), tuned.scaled(slowed(robot, speed), gait)
     assert usual.shortened is None
-    assert found.gait.period == usual.gait.period
-    assert 0.0 < found.gait.stride < usual.gait.stride
+    assert found.gait.period >= usual.gait.period
+    assert 0.0 < found.gait.speed < usual.gait.speed
+    assert found.gait.height < usual.gait.height
     assert found.kp > usual.kp
     phases = np.arange(120) / 120
     path = np.array([joint_targets(robot, found.gait, np.full(4, phase)) for phase in phases])
@@ -36,6 +37,16 @@ def test_slow_motors_make_steps_that_they_can_follow(robot, gait, speed):
     assert rates.max() < speed
     assert any(name in found.shortened for name in robot.joint_names)
     assert f"{speed:g} rad/s" in found.shortened
+
+
+@pytest.mark.parametrize("gait", ["trot", "walk"])
+def test_very_slow_motors_carry_a_robot_forward(robot, gait):
+    # with steps that lift feet by less than a joint gives way it would go backwards
+    slow = slowed(robot, 0.6)
+    with pytest.warns(match="0.6 rad/s at most"):
+        controller = ff.control.JointPD.tuned(slow, gait)
+    rec = ff.Simulation(slow, controller, start=ff.control.standing_state(slow)).run(8.0)
+    assert rec.mean_velocity(after=2.0)[0] > 0.8 * controller.gait.speed
 
 
 def test_fast_motors_change_nothing(robot):

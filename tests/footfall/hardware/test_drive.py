@@ -146,6 +146,58 @@ def test_robot_that_goes_on_sending_and_measures_nothing_new_is_damped_within_50
     assert np.all(bench.sent[-1].kd > 0.0)
 
 
+def joints_still(state, count):
+    """Motors no longer report, and the last that they reported was that they stand; the IMU goes on."""
+    return {"position": state.position, "velocity": np.zeros(12), "torque": state.torque}
+
+
+def imu_still(state, count):
+    return {"imu": state.imu, "attitude": state.attitude}
+
+
+def clock_creeps(state, count):
+    return {"time": state.time + 1e-6 * count}
+
+
+@pytest.mark.parametrize(("spoiled", "within"), [(joints_still, 1.0), (imu_still, 0.06), (clock_creeps, 0.06)])
+def test_robot_of_which_a_part_stands_still_while_it_walks_is_damped(spoiled, within):
+    """Joints that report to stand are found once what they are asked for has changed by a quarter of their torque."""
+    begin, kept = 3.0, []
+
+    def spoil(items, kind, tick):
+        if kind == "state" and tick * 0.002 >= begin:
+            kept.append(items[0])
+            return [dataclasses.replace(items[0], **spoiled(kept[0], len(kept) - 1))]
+        return items
+
+    driver = drive(Bench(spoil), 3.0)
+    assert "no new state" in driver.reason
+    assert begin < driver.phases[-1][0] < begin + within
+
+
+@pytest.mark.parametrize(
+    "odd", [{"position": np.zeros(11)}, {"attitude": None}, {"velocity": np.full(12, "0.1")}, {"torque": 0.0}]
+)
+def test_state_without_the_numbers_of_the_robot_damps_with_a_sentence(odd):
+    def spoil(items, kind, tick):
+        return [dataclasses.replace(items[0], **odd)] if kind == "state" and tick > 500 else items
+
+    driver = drive(Bench(spoil))
+    assert "of the robot's state must be" in driver.reason
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1.0, "1"])
+def test_a_drive_whose_limits_are_no_limits_is_refused(number):
+    for name in ("duration", "patience"):
+        with pytest.raises(InputError, match=name):
+            Driver(connection=Bench(), controller=pilot(), **{name: number})
+    for name in ("tilt", "beyond", "fast"):
+        with pytest.raises(InputError, match=r"must be"):
+            SafetyLimits(go2(), **{name: number})
+    with pytest.raises(InputError, match="radians"):
+        SafetyLimits(go2(), tilt=50.0)
+
+
 def test_robot_at_rest_whose_sensors_have_no_noise_is_not_taken_for_a_frozen_one():
     state = dataclasses.replace(Bench().simulated.state, velocity=np.zeros(12))
     assert is_newer(dataclasses.replace(state, time=state.time + 0.002), state)

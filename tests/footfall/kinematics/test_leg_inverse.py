@@ -221,7 +221,7 @@ def test_compiled_inverse_is_the_numpy_one(name):
 def test_a_leg_without_a_closed_form_says_so():
     sideways = quadruped("odd", axes=("yaw", "pitch", "pitch"))
     with pytest.raises(
-        InputError, match=r"leg LF of robot 'odd' has the joint axes YPP .* knows revolute legs of roll"
+        InputError, match=r"leg LF of robot 'odd' has the joint axes YPP .* supports revolute legs of roll"
     ):
         leg_inverse(sideways, "LF", np.zeros(3))
     with pytest.raises(InputError, match="LF, RF, LH, RH"):

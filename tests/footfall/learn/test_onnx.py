@@ -323,7 +323,7 @@ def test_a_policy_refuses_a_robot_with_other_joints(walker_file, tmp_path):
     with pytest.raises(InputError, match="drives the joints RH_knee"):
         dataclasses.replace(chance("tanh"), joints=CHEETAH.joint_names[::-1]).start(CHEETAH)
     foreign = Policy.load(with_metadata(walker_file, tmp_path / "f.onnx", drop=("drive",)))
-    with pytest.raises(InputError, match="nothing drives spine_pitch"):
+    with pytest.raises(InputError, match="nothing controls spine_pitch"):
         foreign.start(ff.load("spined"))
     words = ",".join(["hip", *CHEETAH.joint_names[1:]])
     foreign = Policy.load(with_metadata(walker_file, tmp_path / "f.onnx", joint_names=words))

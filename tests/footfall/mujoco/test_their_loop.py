@@ -91,7 +91,7 @@ def test_compare_runs_a_users_simulation_in_both_and_leaves_it_as_it_is():
     assert "<table>" in both._repr_html_()
     with pytest.raises(ff.InputError, match="compare takes a Simulation, got str"):
         ff.compare("mini_cheetah")
-    with pytest.raises(ff.InputError, match="leave out the sensors"):
+    with pytest.raises(ff.InputError, match="remove the sensors"):
         ff.compare(ff.Simulation(ROBOT, sensors=ff.sensing.Sensors.realistic(1)))
     np.testing.assert_array_equal(both.footfall.time, both.mujoco.time)
 

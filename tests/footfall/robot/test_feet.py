@@ -90,7 +90,7 @@ def test_a_site_that_is_called_a_foot_says_where_a_mesh_foot_is(pads):
     for foot in robot.feet:
         assert foot.position == pytest.approx([LONG - 0.03, 0, 0.002])
         assert foot.radius == pytest.approx(THICK, abs=1e-6)
-    assert "the place that the file calls a foot" in said
+    assert "the site that the file calls a foot" in said
 
 
 def wheeled(wheel='<mesh filename="wheel.stl"/>', limits="continuous"):
@@ -157,7 +157,7 @@ def test_feet_that_are_no_mirror_images_are_said(model_file):
     text = odd.replace(
         '<origin xyz="0 0 -0.22"/><parent link="FR_calf"/>', '<origin xyz="0 0 -0.16"/><parent link="FR_calf"/>'
     )
-    with pytest.warns(ModelWarning, match="feet LF and RF are no mirror images: they differ by 60 mm"):
+    with pytest.warns(ModelWarning, match="feet LF and RF are not mirror images: they differ by 60 mm"):
         load_model(model_file(text))
 
 

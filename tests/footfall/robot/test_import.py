@@ -456,7 +456,7 @@ def test_everything_that_a_file_says_is_used_or_named_as_left_out_in_one_line(mj
         "options (cone, timestep)",
         "contact lists (exclude)",
         "<tendon>",
-        "what keyframes say of qvel",
+        "what keyframes contain about qvel",
     ):
         assert words in line, words
     assert "\n" not in line
@@ -484,7 +484,7 @@ WORDS_OF_FILES = {
     "held joint": (
         "<equality>",
         '<equality><joint joint1="j" polycoef="0.1 0 0 0 0"/>',
-        "equalities hold joint 'j' at one place, and are left out",
+        "equalities fix joint 'j' in place, and are left out",
     ),
 }
 
@@ -497,7 +497,7 @@ def test_words_of_a_file_that_change_nothing_here_are_named(mjcf, case):
     with pytest.warns(ModelWarning) as said:
         load_model(mjcf(text), feet=[])
     assert words in str(said[0].message)
-    assert "not part of it" not in str(said[0].message)
+    assert "outside it" not in str(said[0].message)
 
 
 def test_slides_and_position_servos_are_read(mjcf):

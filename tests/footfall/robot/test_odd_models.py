@@ -114,7 +114,9 @@ def test_feet_on_limbs_that_are_called_arms_are_pointed_out(tmp_path):
     text = text.replace("LH_", "left_arm_").replace("RH_", "right_arm_")
     path = tmp_path / "two_armed.urdf"
     path.write_text(text)
-    with pytest.warns(ModelWarning, match="'left_palm', 'right_palm' hang on arms by their names and count as feet"):
+    with pytest.warns(
+        ModelWarning, match="'left_palm', 'right_palm' belong to arms by their names, but were taken as feet"
+    ):
         ff.load(path)
 
 

@@ -93,7 +93,7 @@ def test_robot_that_faces_another_axis_is_turned_and_is_then_the_same_robot(mode
     straight, silence = said_of(model_file(quadruped()))
     robot, said = said_of(model_file(quadruped(facing=facing), "turned.urdf"))
     assert silence == ""
-    assert said == ("" if facing == "x" else f"turned.urdf: it faces {facing} by the names of its legs, and is turned"
+    assert said == ("" if facing == "x" else f"turned.urdf: it faces {facing} by the names of its legs, and is rotated"
                     " to face x (forward='x' if it does not)")  # fmt: skip
     assert robot.foot_names == straight.foot_names
     assert robot.poses["stand"].joints == pytest.approx(straight.poses["stand"].joints, abs=1e-12)
@@ -179,12 +179,12 @@ def test_legs_of_pitch_joints_stand_though_an_axis_is_a_little_askew(model_file,
 
 def test_reason_why_a_robot_cannot_stand_or_walk_is_given(model_file):
     odd, said = said_of(model_file(quadruped("RRP")))
-    assert "it has no stand: leg LF of robot 'made' has the joint axes RRP" in said
+    assert "it has no standing pose: leg LF of robot 'made' has the joint axes RRP" in said
     with pytest.raises(InputError, match="leg LF of robot 'made' has the joint axes RRP"):
         ff.control.JointPD.tuned(odd, "trot")
     short = '<limit lower="-0.05" upper="0.05" effort="20" velocity="30"/>'
     stiff, said = said_of(model_file(quadruped(limits=short), "stiff.urdf"))
-    assert "it has no stand: leg LF of robot 'made' cannot stand" in said
+    assert "it has no standing pose: leg LF of robot 'made' cannot stand" in said
     with pytest.raises(InputError, match="lacks"):
         ff.control.JointPD.tuned(stiff, "trot")
     other = load_model(model_file(quadruped(), "m.urdf"), feet={"a": "LF_foot", "b": "RF_foot"})
@@ -240,11 +240,11 @@ def test_sound_inertias_are_neither_named_nor_changed(model_file):
 def test_impossible_inertia_is_named_in_one_warning_and_repaired_on_request_alone(model_file):
     path = model_file(quadruped(trunk=HUGE))
     robot, said = said_of(path)
-    assert "the inertia of link 'trunk' cannot be: a radius of gyration of 4.08 m on a link of 0.2" in said
+    assert "the inertia of link 'trunk' is impossible: a radius of gyration of 4.08 m on a link of 0.2" in said
     assert "repair_inertia=True (--repair-inertia)" in said
     assert np.linalg.eigvalsh(robot.links[0].inertia).max() == pytest.approx(HUGE[0])
     repaired, said = said_of(path, repair_inertia=True)
-    assert "the inertia of link 'trunk' could not be and is replaced by that of its shape" in said
+    assert "the inertia of link 'trunk' was impossible and is replaced by that of its shape" in said
     np.testing.assert_allclose(repaired.links[0].inertia, box_inertia(6.0, (0.5, 0.2, 0.1)), atol=1e-12)
     assert repaired.links[0].mass == robot.links[0].mass
     assert repaired.provenance_of("trunk.inertia").status == "chosen"
@@ -293,7 +293,7 @@ def test_broken_inertia_of_an_mjcf_is_repaired(model_file):
     path = model_file(text, "m.xml")
     with pytest.raises(ModelError, match=r"MuJoCo refuses it.*repair_inertia=True"):
         load_model(path, feet=[])
-    with pytest.warns(ModelWarning, match="link 'trunk' could not be and is replaced"):
+    with pytest.warns(ModelWarning, match="link 'trunk' was impossible and is replaced"):
         robot = load_model(path, feet=[], repair_inertia=True)
     np.testing.assert_allclose(robot.links[0].inertia, box_inertia(6.0, (0.5, 0.2, 0.1)), atol=1e-9)
 

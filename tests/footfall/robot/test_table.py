@@ -123,7 +123,7 @@ def test_a_new_table_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.run(["robots", "new", str(path), "--kind", "dh"]) == 0
     before = path.read_text()
     assert cli.run(["robots", "new", str(path)]) == 2
-    assert "there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert path.read_text() == before
     assert math.isfinite(ff.load(path).mass)
 

@@ -82,7 +82,7 @@ def test_a_command_that_is_followed_is_not_talked_about():
 def test_a_batch_refuses_what_it_would_not_heed():
     with pytest.raises(ff.InputError, match="a batch takes no pushes"):
         ff.Batch(ROBOT, 2, pushes=[ff.Push(start=0.0, duration=0.1, force=(1.0, 0.0, 0.0))])
-    with pytest.raises(ff.InputError, match="commands of a batch stay until"):
+    with pytest.raises(ff.InputError, match="commands of a batch are constant until"):
         ff.Batch(ROBOT, 2, command=lambda t: ff.Command(forward=t))
     with pytest.warns(UserWarning, match="Hold does not follow forward"):
         ff.Batch(ROBOT, 2).set_command(forward=0.4)
@@ -134,7 +134,7 @@ def test_run_files_and_the_command_line_have_schedules_and_pushes(tmp_path, caps
         assert cli.run(["simulate", "xiling", "--schedule", option]) == 2
         assert words in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--schedule", "0: forward=0.1", "--speed", "0.2"]) == 2
-    assert "leave out speed" in capsys.readouterr().err
+    assert "remove speed" in capsys.readouterr().err
     assert cli.run(["simulate", "xiling", "--push", "1, 0.1, 5"]) == 2
     assert "a push is" in capsys.readouterr().err
 
@@ -197,12 +197,12 @@ def test_an_answer_the_other_way_round_is_told_so():
     def swapped(t, robot, sensed, command, memory):
         return memory, ff.JointCommand()
 
-    with pytest.raises(ff.InputError, match=r"got \(dict, JointCommand\): the other way round"):
+    with pytest.raises(ff.InputError, match=r"got \(dict, JointCommand\): in the wrong order"):
         ff.Simulation(ROBOT, swapped).run(0.01)
 
 
 def test_a_controller_of_other_arguments_is_refused_where_it_is_made():
-    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is its signature"):
+    with pytest.raises(ff.InputError, match=r"short\(t, robot, sensed, command, memory\) is the required signature"):
 
         @ff.controller
         def short(t, robot, sensed):

@@ -65,7 +65,7 @@ def test_a_run_file_with_objects_runs(tmp_path):
         ("box size=1,1 mass=1 position=0,0,1", "size of an object must be three numbers"),
         ("box size=1,1,1 mass=heavy position=0,0,1", "mass of an object must be a number"),
         ("box mass=1 position=0,0,1", "size is missing"),
-        ("ball radius=1 mass=1 position=0,0,1 colour=red", "unknown word about a ball 'colour'"),
+        ("ball radius=1 mass=1 position=0,0,1 colour=red", "unknown parameter of a ball 'colour'"),
         ("ball radius=1 radius=2 mass=1 position=0,0,1", "radius=VALUE twice"),
         ("ball radius=-1 mass=1 position=0,0,1", "radius of a FreeBall"),
         ("ball radius=1 mass=1 position=0,0,1 hollow=maybe", "yes or no"),

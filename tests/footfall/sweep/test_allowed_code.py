@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from footfall import sweep
 from footfall.cli.main import run as command
 from footfall.errors import InputError
 from footfall.sweep.journal import Journal
-from footfall.sweep.permission import allow, default_folder, is_allowed
+from footfall.sweep.permission import allow, code_digest, default_folder, is_allowed
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "studies"
 
@@ -159,3 +161,34 @@ def test_a_module_beside_a_study_without_code_is_never_imported(tmp_path):
         )
         assert done.returncode == ends, done.stderr
         assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
+
+
+def test_bytecode_beside_a_study_is_not_what_runs(study, tmp_path):
+    """A folder may come with a source that anybody can read, and with bytecode of another for it."""
+    other = tmp_path / "other.txt"
+    other.write_text(
+        "from pathlib import Path\nPath(__file__).with_name('bad').touch()\ndef double(k):\n    return 0\n"
+    )
+    for place in (study.parent, study.parent / "package"):
+        place.mkdir(exist_ok=True)
+        (place / "evil.py").write_text("def double(k):\n    return 2 * k\n")
+        (place / "__init__.py").touch()
+        py_compile.compile(
+            str(other),
+            cfile=importlib.util.cache_from_source(str(place / "evil.py")),
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+    for module in ("evil", "package.evil"):
+        study.write_text(f'function = "{module}:double"\n[grid]\nk = [1, 2]')
+        done = sweep.run(study, tmp_path / f"out {module}", allow_code=True, workers=2)
+        assert sorted(next(iter(entry["result"].values())) for entry in done.entries.values()) == [2.0, 4.0]
+    assert not list(tmp_path.rglob("bad"))
+
+
+def test_code_behind_a_link_to_a_folder_is_part_of_what_is_allowed(study, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "gains.py").write_text("K = 1\n")
+    (study.parent / "linked").symlink_to(elsewhere)
+    before = code_digest("evil:double", study.parent)
+    (elsewhere / "gains.py").write_text("K = 2\n")
+    assert code_digest("evil:double", study.parent) != before

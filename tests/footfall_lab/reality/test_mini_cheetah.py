@@ -39,7 +39,7 @@ def test_what_is_no_recording_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(ff.InputError, match="q must be finite and of shape"):
         read(tmp_path)
     (tmp_path / "a.npz").write_bytes(b"PK junk")
-    with pytest.raises(ff.InputError, match="is no recording of a Mini Cheetah"):
+    with pytest.raises(ff.InputError, match="is not a recording of a Mini Cheetah"):
         read(tmp_path)
     with pytest.raises(ff.InputError, match="needs the folder of its recordings"):
         papers.run("mini_cheetah")

@@ -45,5 +45,7 @@ def test_quick_study_ends_with_claims_tables_and_figures():
 
     outcome = study.run(quick=True)
     assert set(outcome.figures) == set(study.CAPTIONS)
-    assert {claim.claim for claim in outcome.claims} >= {"A run repeats to the bit: again, in a batch, among others"}
+    assert {claim.claim for claim in outcome.claims} >= {
+        "A run is reproducible bit for bit: repeated, in a batch, among others"
+    }
     assert study.page(outcome).startswith("# Validation against real-world data")

@@ -1,11 +1,10 @@
-"""Joint PD through a change of gait: ``JointPD`` with a ``Transition`` in place of a gait."""
+"""Joint PD through a change of gait: ``JointPD`` with a ``Transition`` instead of a gait."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -26,13 +25,14 @@ from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.transition import Transition
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangingPD(Controller):
     """Joint PD on the foot trajectories of a changing gait; its gains change with the gait.
 
-    ``kp`` [N m/rad] and ``kd`` [N m s/rad] hold before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
+    ``kp`` [N m/rad] and ``kd`` [N m s/rad] apply before and after. ``oscillator``, ``touchdown``, ``speed_feedback``
     and ``inverse`` are those of JointPD; a commanded speed applies to the second gait, and is scaled for the first.
     """
 
@@ -40,7 +40,7 @@ class ChangingPD(Controller):
     kp: tuple[float, float] = (40.0, 40.0)
     kd: tuple[float, float] = (1.0, 1.0)
     rate: float = 1000.0  # [Hz]
-    coupling: float = 4.0  # of the oscillators [1/s]
+    coupling: float = 4.0  # coupling of the oscillators [1/s]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     oscillator: str | Network = "kuramoto"
@@ -82,11 +82,11 @@ class ChangingPD(Controller):
         return planar_targets(robot, first, ramp * x, ramp * z)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Return an empty dictionary: it follows its gaits and no command."""
+        """Return an empty dictionary: it follows its gaits and takes no command."""
         return {}
 
     def nominal_command(self, robot: Robot) -> Command:
-        """Return the speed of its second gait, where it follows one."""
+        """Return the speed of its second gait, if it follows one."""
         return Command(forward=float(self.transition.second.speed)) if self.speed_feedback else Command()
 
     def __call__(
@@ -111,7 +111,7 @@ class ChangingPD(Controller):
             if self.inverse == "closed"
             else iterative_planar_targets(robot, gait, ramp * x, ramp * z, memory["joints"], self.inverse)
             for gait in (change.first, change.second)
-        ]  # they differ in height and foot pitch alone
+        ]  # they differ only in height and foot pitch
         kp, kd = (
             gains_of(robot, a + (b - a) * blend, spine)
             for (a, b), spine in ((self.kp, self.spine_kp), (self.kd, self.spine_kd))

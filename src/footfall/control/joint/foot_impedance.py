@@ -1,7 +1,7 @@
 """Foot-level control: springs and dampers at the feet through Jᵀ, and commanded forces (de Paula 2024, section 1).
 
-Each foot is drawn to the place that another controller's joint targets put it, in base axes: f = K (x_d - x) - D ẋ, and
-τ = Jᵀ f. The weight is fed forward through the feet that feel the ground.
+Each foot is pulled to the position given by another controller's joint targets, in base axes: f = K (x_d - x) - D ẋ,
+and τ = Jᵀ f. The weight is fed forward through the feet in contact.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FootImpedance(ControllerWrapper):
         for k in range(robot.nf):
             force = weight * (self.stiffness * position_error[k] - self.damping * (J[k] @ rates))
             torque = torque + J[k].T @ force
-        # joints that no foot's motion shows, such as a spine, keep their own feedback
+        # joints that do not affect a foot, such as a spine's, keep their own feedback
         moves_a_foot = np.array(
             [any(j in robot.tree.support[body] for body in robot.tree.feet) for j in range(1, robot.nj + 1)]
         )

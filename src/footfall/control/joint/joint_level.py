@@ -1,7 +1,7 @@
-"""Joint-level control above PD: gravity compensation and computed torque from the split terms of de Paula et al. 2024.
+"""Joint-level control beyond PD: gravity compensation and computed torque from the terms of de Paula et al. 2024.
 
-Both follow another controller's joint targets. The weight is shared by the feet that feel the ground, and reaches the
-joints through Jᵀ: a floating robot's gravity terms alone would lift the legs and let the trunk fall.
+Both follow another controller's joint targets. The weight is shared by the feet in contact and maps to the joints
+through Jᵀ: a floating robot's gravity terms alone would lift the legs and let the trunk fall.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -21,20 +20,23 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import strength, weight_of
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:
-    """The contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the weight."""
+    """Return the contact mode: the estimator's, or without one the feet that carry more than a fiftieth of the
+    weight.
+    """
     load, min_load = sensed.forces[:, 2], 0.02 * strength(sensed.gravity) * robot.mass
-    # a load that is not a number shows
+    # true also for a load that is NaN
     in_contact = np.where(load > min_load, 1.0, np.where(load <= min_load, 0.0, np.nan))
     return in_contact if sensed.contact is None else sensed.contact
 
 
 def weight_torques(robot: Robot, sensed: Sensed) -> Float[ndarray, "nj"]:
-    """Joint torques [N m] by which the feet on the ground carry the weight, in equal shares.
+    """Return joint torques [N m] by which the feet in contact carry the weight, in equal shares.
 
-    Equal, not as measured: torques that follow the load would give way to a leaning trunk.
+    The shares are equal, not as measured: torques that follow the load would yield to a leaning trunk.
     """
     down = sensed_mode(robot, sensed)
     share = down / np.maximum(np.sum(down), 2.0)
@@ -86,7 +88,7 @@ class ComputedTorque(ControllerWrapper):
         )
         bias = bias_terms(robot, sensed.q, sensed.v, sensed.gravity)[first:]
         torque = H @ acceleration_des + bias + weight_torques(robot, sensed)
-        # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
+        # the diagonal of the feedback as gains, subtracted from the torque: the integrator can treat them implicitly
         kp, kd = self.bandwidth**2 * np.diag(H), 2.0 * self.bandwidth * np.diag(H)
         torque = torque - kp * (inner_command.position - q_J) - kd * (inner_command.velocity - rates)
         return JointCommand(inner_command.position, inner_command.velocity, kp, kd, torque), after

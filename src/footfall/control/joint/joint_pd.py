@@ -1,9 +1,9 @@
 """Joint PD on a gait: section 6.2 and eq. (44) of de Paula et al. 2024.
 
-Oscillators give phases, phases give positions of the feet, inverse kinematics gives joint angles, gains give torques.
+Oscillators give phases, phases give foot positions, inverse kinematics gives joint angles, and gains give torques.
 
-Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. There is
-no desired velocity in it, and none here.
+Erratum of eq. (44): τ = kp (q - q_d) + kd q̇ as printed is positive feedback; it is τ = kp (q_d - q) - kd q̇. It has no
+desired velocity, and neither has this controller.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -26,7 +25,7 @@ from footfall.errors import InputError, callers_level, unknown
 from footfall.gait.foot_path import foot_offset, start_ramp
 from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.pattern import LEGS, Gait, clock_phase
-from footfall.gait.tuned import at_speed, for_robot, within_motors
+from footfall.gait.tuned import MOST_STRIDES, at_speed, for_robot, within_motors
 from footfall.hints import JOINT_PD, names_arguments
 from footfall.kinematics.closed_loops import closed_joints, loop_joints
 from footfall.kinematics.iterative.fabrik_leg import bent, fabrik_leg
@@ -37,13 +36,16 @@ from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
+MAX_STRIDES = 3.0  # of a gait's own, that a step may be long
 _SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
 FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
 _REACH_TOLERANCE = 1e-4  # [m] from its target, a foot that is in reach
 SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows what the speed lacks
+FEEDBACK_PER_CYCLE = 0.55  # and at most a cycle: a cycle's mean comes late
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -52,7 +54,7 @@ SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined
 class JointPD(Controller):
     """Joint PD on the foot trajectories of a gait, by inverse kinematics; roll joints stay at zero.
 
-    Gains in N m/rad and N m s/rad, one for all legs' joints; joints outside the legs (a spine) are held at zero with
+    Gains in N m/rad and N m s/rad, one for all leg joints; joints outside the legs (a spine) are held at zero with
     their own gains. Phases come from oscillators in the controller's memory (``kuramoto``, ``hopf``, ``rulkov``, or a
     user-defined ``Network``), or with ``clock`` from the time alone. With ``touchdown``, a foot that lands early
     begins its stance at once, and the other oscillators follow.
@@ -63,7 +65,8 @@ class JointPD(Controller):
     ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's
     own speed lacks, as a fraction of the gait's nominal speed, is added at this rate. A run without a command commands
     the gait's nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make most gaits
-    slower than their nominal speed, some faster. ``tuned`` follows the speed.
+    slower than their nominal speed, some faster. ``tuned`` follows the speed. ``max_strides``: of the gait's own, the
+    longest step that feedback or command take.
     """
 
     gait: Gait
@@ -71,26 +74,27 @@ class JointPD(Controller):
     kd: float = 1.0
     rate: float = 1000.0  # [Hz]
     clock: bool = False
-    coupling: float = 4.0  # of the oscillators [1/s]
+    coupling: float = 4.0  # coupling of the oscillators [1/s]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
     speed_feedback: float = 0.0
     oscillator: str | Network = "kuramoto"
     touchdown: bool = False
+    max_strides: float = MAX_STRIDES
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
             raise InputError(f"JointPD needs a Gait, such as gait.trot(), got {type(self.gait).__name__}")
         check_rate(self.rate)
         check_inverse(self.inverse, "JointPD")
-        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback"):
+        for key in ("kp", "kd", "spine_kp", "spine_kd", "coupling", "speed_feedback", "max_strides"):
             check_gain(getattr(self, key), f"{key} of JointPD", ())
         network_of(self.oscillator, self.coupling)
         if self.clock and (self.touchdown or self.oscillator != "kuramoto"):
             raise InputError("JointPD with clock has no oscillators: it takes no oscillator and no touchdown")
         if self.speed_feedback and (self.clock or not self.gait.stride):
-            why = "has no memory" if self.clock else "of a gait that steps in place cannot change"
+            why = "has no memory" if self.clock else "belongs to a gait that steps in place and cannot change"
             raise InputError(
                 f"JointPD with speed_feedback {self.speed_feedback:g} follows a speed by its stride, which {why}"
             )
@@ -109,18 +113,18 @@ class JointPD(Controller):
         """Return the controller that ``footfall simulate`` uses: a gait and gains for a robot, and a speed it follows.
 
         Args:
-            robot: of the library, with constants that are known to work; or any other that can stand, whose constants
-                scale with its size and weight.
-            gait: Its name.
+            robot: A library robot, with tuned constants; or any other that can stand, with constants scaled to its size
+                and weight.
+            gait: Name of the gait.
             choice: Set of constants, A to E for the Mini Cheetah's trot.
-            speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
-                unless given.
-            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            speed: Speed [m/s] for which the stride and, if it is much faster, the period are chosen; that of the
+                constants unless given.
+            open_loop: Omit the speed feedback, like the published controller of de Paula et al.
             changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
             options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
-            The controller, which follows the commanded speed, or unless one is commanded its gait's.
+            The controller, which follows the commanded speed; without a command, the speed of its gait.
         """
         known = for_robot(robot, gait, choice, **(changes or {}))
         chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened
@@ -130,38 +134,42 @@ class JointPD(Controller):
             if shortened is not None:
                 warnings.warn(f"the {gait} of robot '{robot.name}' takes {shortened}", stacklevel=callers_level())
         if not (open_loop or options.get("clock") or not chosen.stride):
-            options = {"speed_feedback": SPEED_FEEDBACK, **options}
+            feedback = min(SPEED_FEEDBACK, FEEDBACK_PER_CYCLE / chosen.period)
+            strides = {} if shortened is None else {"max_strides": MOST_STRIDES}
+            options = {"speed_feedback": feedback, **strides, **options}
         return JointPD(gait=chosen, **{"kp": known.kp, "kd": known.kd, **options})
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The memory before the first tick: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
-        check_gait(robot, self.gait)  # says now what it cannot do
+        """Return the initial memory: the phases [cycles], and FABRIK's joints (none with ``clock``)."""
+        check_gait(robot, self.gait)  # raises now for what it cannot do
         if self.clock:
             return {}
         memory = first_rhythm(self._network, GaitTiming.of(self.gait))
         if self.inverse != "closed":
             memory["joints"] = joint_targets(robot, self.gait, memory["phase"], 0.0)
         if self.speed_feedback:
-            memory["stride"] = np.zeros(2)  # speed of the trunk, a cycle's mean [m/s]; what is added to the stride
+            memory["stride"] = np.zeros(2)  # mean trunk speed over a cycle [m/s]; addition to the stride
         return memory
 
     def gait_phase(self, memory: PyTree, t: Scalar) -> tuple[PyTree, PyTree] | None:
         return None if self.clock else (memory["phase"][0], start_ramp(self.gait, t))
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
-        """Joints to start from [rad]: those of the first tick, which may bend the other way than the robot's stand."""
+        """Return the initial joint positions [rad]: those of the first tick, whose knees may bend differently from
+        the stand's.
+        """
         check_gait(robot, self.gait)
         phase = clock_phase(self.gait, 0.0) if self.clock else GaitTiming.of(self.gait).first_phase
         return joint_targets(robot, self.gait, phase, start_ramp(self.gait, 0.0))
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """With speed feedback it walks as fast as its longest stride allows [m/s]; without, as its gait does."""
+        """Return its limits: with speed feedback the speed of its longest stride [m/s], otherwise that of its gait."""
         if not self.speed_feedback:
             return {}
-        return {"forward": abs(float(longest_stride(robot, self.gait) * self.gait.speed))}
+        return {"forward": abs(float(self._longest_stride(robot) * self.gait.speed))}
 
     def nominal_command(self, robot: Robot) -> Command:
-        """Return its gait's speed, where it follows one."""
+        """Return its gait's speed, if it follows one."""
         return Command(forward=float(self.gait.speed)) if self.speed_feedback else Command()
 
     def __call__(
@@ -177,7 +185,7 @@ class JointPD(Controller):
         ramp, stride = start_ramp(self.gait, t), 1.0
         if self.speed_feedback:
             gait, speed_command = self.gait, command.forward
-            strider = Strider(gait.speed, gait.period, longest_stride(robot, gait))
+            strider = Strider(gait.speed, gait.period, self._longest_stride(robot))
             stride, after["stride"] = strider.strides(
                 speed_command,
                 speed_command / gait.speed,
@@ -195,6 +203,9 @@ class JointPD(Controller):
             after = after if self.clock else {**after, "joints": position}
         return JointCommand(position=position, kp=kp, kd=kd), after
 
+    def _longest_stride(self, robot: Robot) -> Scalar:
+        return np.minimum(longest_stride(robot, self.gait), self.max_strides)
+
     @property
     def _network(self) -> Network:
         return network_of(self.oscillator, self.coupling)
@@ -204,7 +215,9 @@ class JointPD(Controller):
 
 
 def gains_of(robot: Robot, legs: PyTree, spine: Scalar) -> Float[ndarray, "nj"]:
-    """A gain a joint: one for all joints of legs, and those that loops tie to them, one for the others."""
+    """Return one gain per joint: one value for the joints of legs and those tied to them by loops, one for the
+    others.
+    """
     of_legs = {j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints}
     if robot.loops:
         of_legs |= set(loop_joints(robot).involved)
@@ -214,7 +227,7 @@ def gains_of(robot: Robot, legs: PyTree, spine: Scalar) -> Float[ndarray, "nj"]:
 def joint_targets(
     robot: Robot, gait: Gait, phase: Float[ndarray, "4"], ramp: float = 1.0, stride: Scalar = 1.0
 ) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
+    """Return joint angles [rad] that put the feet on a gait's paths, at phases in [0, 1) of LF, RF, LH, RH.
 
     A foot's centre is at (A x, -(H - r) + A z) from its hip, with A the start ramp. Roll and spine joints are zero.
     ``stride`` stretches the steps.
@@ -224,7 +237,7 @@ def joint_targets(
 
 
 def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"]) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet at offsets (x, z) [m] from their places under the hips, roll at zero."""
+    """Return joint angles [rad] that put the feet at offsets (x, z) [m] from below the hips, at zero roll."""
     targets = _rest_targets(robot)
     for k, stance in enumerate(stances(robot, gait)):
         depth = stance.hip_height - stance.leg.radius
@@ -235,9 +248,10 @@ def planar_targets(robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[nd
 
 
 def _place_foot(robot: Robot, stance: LegStance, x: Operand, z: Operand, foot_pitch: Operand) -> LegPose:
-    """Joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's plane.
+    """Return joints of a leg, and whether they reach: the foot at x ahead of and z above its hip [m], in the leg's
+    plane.
 
-    In closed form, with the roll at zero; legs whose axes are askew go on from there until the foot is in its place.
+    Closed form at zero roll; for legs with skew axes, iteration continues from there until the foot is at its target.
     """
     leg = stance.leg
     found = planar_inverse(leg, x, z, stance.knee, foot_pitch)
@@ -256,7 +270,7 @@ def iterative_joint_targets(
     stride: Scalar = 1.0,
     rule: str = "fabrik",
 ) -> Float[ndarray, "nj"]:
-    """``joint_targets`` by FABRIK or resolved rate, from the joints ``last``: within the limits, feet to 1e-6 m."""
+    """Compute ``joint_targets`` by FABRIK or resolved rate from the joints ``last``: within limits, feet to 1e-6 m."""
     x, z = foot_offset(gait, phase)
     return iterative_planar_targets(robot, gait, ramp * stride * x, ramp * z, last, rule)
 
@@ -264,7 +278,7 @@ def iterative_joint_targets(
 def iterative_planar_targets(
     robot: Robot, gait: Gait, x: Float[ndarray, "4"], z: Float[ndarray, "4"], last: Float[ndarray, "nj"], rule: str
 ) -> Float[ndarray, "nj"]:
-    """``planar_targets`` by FABRIK or resolved rate, from the joints ``last``."""
+    """Compute ``planar_targets`` by FABRIK or resolved rate, from the joints ``last``."""
     targets = _rest_targets(robot)
     for k, stance in enumerate(stances(robot, gait)):
         leg = stance.leg
@@ -289,15 +303,16 @@ def iterative_leg_inverse(
     rule: str,
     rest_angles: list[Operand],
 ) -> LegPose:
-    """Joints of a leg whose foot goes to a point in its carrier's frame [m], by FABRIK or resolved rate from ``start``;
-    what is redundant stays near ``rest_angles`` by the latter."""
+    """Return joints that put a foot at a point in its carrier's frame [m], by FABRIK or resolved rate from
+    ``start``; the latter keeps redundant joints near ``rest_angles``.
+    """
     chain = bent(leg_chain(robot, leg.name), knee)
     if rule == "fabrik":
         found = fabrik_leg(
             chain, position, start, foot_pitch if leg.foot is not None else None, FABRIK_ITERATIONS, 1e-6
         )
     else:
-        if len(leg.joints) > 3:  # and then the foot goes to its target
+        if len(leg.joints) > 3:  # then the foot is moved to its target
             start = list(resolved_rate_leg(chain, position, start, "manipulability", rest_angles, 1, 1e-6).joints)
         found = resolved_rate_leg(chain, position, start, iterations=RESOLVED_RATE_ITERATIONS, tolerance=1e-6)
     return LegPose(found.joints, found.residual < _REACH_TOLERANCE)
@@ -309,33 +324,33 @@ def check_inverse(inverse: str, who: str) -> None:
 
 
 def with_loops(robot: Robot, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """Joints with those of the legs as they are and the others of their loops as they must be."""
+    """Return joints in which the other joints of loops follow those of the legs."""
     if not robot.loops:
         return joints
     return closed_joints(robot, joints, [j for leg in LEGS for j in leg_geometry(robot, leg, nearly=True).joints])
 
 
 def _rest_targets(robot: Robot) -> list[Scalar]:
-    """Where joints that are no leg's stay: arms and spines as in the stand, zero without one."""
+    """Return positions of the joints outside legs: arms and spines as in the stand, or zero without one."""
     stand = robot.poses.get("stand")
     return [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
 
 
 @dataclass(frozen=True, eq=False)
 class Hold(Controller):
-    """PD about one posture: a named pose of the robot, or joint angles [rad]."""
+    """PD control to one posture: a named pose of the robot, or joint angles [rad]."""
 
     pose: str | Float[ndarray, "nj"] = "stand"
     kp: Gain = 40.0  # [N m/rad]
     kd: Gain = 1.0  # [N m s/rad]
     rate: float = 1000.0  # [Hz]
-    torque: Gain = field(default=0.0)  # fed forward [N m], such as gravity's
+    torque: Gain = field(default=0.0)  # feedforward [N m], such as gravity's
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """No memory; checks the posture and the gains against the robot."""
+        """Return an empty memory; check the posture and the gains against the robot."""
         joints = self._joints(robot)
         if not np.isfinite(joints).all():
             raise InputError(f"the posture to hold is not finite: {joints.tolist()}")
@@ -344,7 +359,7 @@ class Hold(Controller):
         return {}
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Return an empty dictionary: it stands and follows no command."""
+        """Return an empty dictionary: it stands and takes no command."""
         return {}
 
     def __call__(
@@ -367,7 +382,7 @@ class LegStance:
 
 
 def stances(robot: Robot, gait: Gait) -> tuple[LegStance, ...]:
-    """The legs, and how they stand in a gait; the gait's numbers may be traced."""
+    """Return the legs and their stances in a gait; the gait's numbers may be traced."""
     knees = gait.knees if isinstance(gait.knees, tuple) else (gait.knees,) * len(LEGS)
     found = []
     for name, gait_knee in zip(LEGS, knees):
@@ -386,7 +401,7 @@ def stances(robot: Robot, gait: Gait) -> tuple[LegStance, ...]:
 
 @lru_cache(maxsize=64)
 def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
-    """(a leg, the way its knee bends and the height of its hip in the robot's stand, if it has one)."""
+    """Return (a leg, its knee direction and hip height in the robot's stand, if it has one)."""
     missing = [leg for leg in LEGS if leg not in robot.foot_names]
     if missing:
         has = ", ".join(robot.foot_names) or "none"
@@ -399,7 +414,7 @@ def _standing(robot: Robot, name: str) -> tuple[Leg, int | None, float | None]:
 
 
 def check_gait(robot: Robot, gait: Gait) -> None:
-    """Refuse a gait whose stand a leg cannot reach, or only past its joints' limits."""
+    """Raise for a gait whose stance a leg cannot reach within its joints' limits."""
     for name, stance in zip(LEGS, stances(robot, gait)):
         leg, knee, height = stance.leg, stance.knee, stance.hip_height
         joints, reachable = _place_foot(robot, stance, 0.0, leg.radius - height, gait.foot_pitch)
@@ -417,14 +432,14 @@ def check_gait(robot: Robot, gait: Gait) -> None:
 
 
 def longest_stride(robot: Robot, gait: Gait) -> Scalar:
-    """How often a gait's stride fits into the reach of its legs: to 0.95 of it, swings included, at most threefold."""
+    """Return by how much the stride can be scaled before the legs reach 0.95 of their length, at most threefold."""
     reaches = [
         (stance.leg.stretch + (stance.leg.foot.length if stance.leg.foot else 0.0)) ** 2
         - (stance.hip_height - stance.leg.radius) ** 2
         for stance in stances(robot, gait)
     ]
     shortest_reach = np.sqrt(np.maximum(np.min(np.stack(reaches)), 0.0))
-    return np.minimum(3.0, 0.95 * shortest_reach / (_SWING_REACH * np.abs(gait.half_stride)))
+    return np.minimum(MAX_STRIDES, 0.95 * shortest_reach / (_SWING_REACH * np.abs(gait.half_stride)))
 
 
 def check_gain(value: Given, what: str, shapes: tuple[tuple[int, ...], ...]) -> None:

@@ -1,22 +1,23 @@
-"""Closed loop on the stride: the commanded speed sets it, and what the trunk's own speed lacks is added in time."""
+"""Speed feedback on the stride: the commanded speed sets it, and the speed error is integrated."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Strider:
-    """A gait at a moment, as pacing needs it: nominal speed [m/s], period [s], and the longest step in strides of its
-    own."""
+    """A gait at one time, as pacing needs it: nominal speed [m/s], period [s], and the longest step in units of its
+    stride.
+    """
 
     speed: Scalar
     period: Scalar
@@ -32,10 +33,10 @@ class Strider:
         rate: Scalar,
         dt: float,
     ) -> tuple[Operand, Float[ndarray, "2"]]:
-        """Return (strides to take, memory): ``strides_des``, and an integral of what the speed lacks of ``speed_goal``
-        [m/s], at ``rate`` [1/s].
+        """Return (strides to take, memory): ``strides_des`` plus an integral of the error from ``speed_goal`` [m/s], at
+        ``rate`` [1/s].
 
-        The memory is the speed of the trunk, a cycle's mean [m/s], and what is added to the stride.
+        The memory is the mean speed of the trunk over a cycle [m/s], and the addition to the stride.
         """
         R = to_rotation(sensed.q[3:7])
         velocity = R @ sensed.v[3:6]
@@ -44,6 +45,6 @@ class Strider:
         )
         mean = memory[0] + dt / self.period * (forward_speed - memory[0])
         integral = memory[1] + dt * rate * ramp * (ramp * speed_goal - mean) / self.speed
-        # an integral that the legs cannot follow stays
+        # anti-windup: an integral that the legs cannot follow stays constant
         integral = np.clip(strides_des + integral, -self.max_strides, self.max_strides) - strides_des
         return np.clip(strides_des + memory[1], -self.max_strides, self.max_strides), np.stack([mean, integral])

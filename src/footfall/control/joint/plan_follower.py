@@ -1,8 +1,9 @@
-"""A plan of body and feet, followed by inverse kinematics and joint PD: the controller of Yan et al. 2021, eq. (25).
+"""A motion plan of body and feet, followed by inverse kinematics and joint PD: the controller of Yan et al. 2021, eq.
+(25).
 
-Where the feet should be from the body gives joint angles, their change gives joint rates. Torques are fed forward for
-the weight: gravity of the links, and forces at the standing feet that carry the robot, shared so that they act under
-its centre of mass. Nothing is sensed but the joints: the plan's world may drift from the true one.
+The desired feet relative to the body give joint angles, and their differences joint rates. Torques are fed forward for
+the weight: gravity of the links, and stance-foot forces that carry the robot, distributed so that they act below its
+centre of mass. Only the joints are sensed: the planned position may drift from the true one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -39,11 +39,12 @@ from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
-_RATE_INTERVAL = 1e-3  # [s] over which joint rates are taken
-# [s] between looks at a plan's reach, and of looks: later cycles are like the first
+_RATE_INTERVAL = 1e-3  # [s] over which joint rates are differenced
+# [s] between checks of a plan's reach, and their duration: later cycles repeat the first
 _CHECK_INTERVAL, _CHECKED_DURATION = 0.1, 10.0
-_REGULARISATION = 1e-6  # of the weights' system, so that two feet in line can share a load that three would
+_REGULARISATION = 1e-6  # fraction of the weights' system, so that two feet in line can share a load
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,7 +60,7 @@ class PlanFollower(Controller):
     kd: float = 1.0
     rate: float = 1000.0  # [Hz]
     feed_forward: float = 1.0
-    foot_pitch: float = 0.0  # of a leg with an ankle [rad]
+    foot_pitch: float = 0.0  # ankle angle of a leg that has one [rad]
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     inverse: str = "closed"
@@ -83,7 +84,7 @@ class PlanFollower(Controller):
         return planned_joints(robot, self.plan.at(0.0), self.foot_pitch)
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Return an empty dictionary: it follows its plan and no command."""
+        """Return an empty dictionary: it follows its plan and takes no command."""
         return {}
 
     def __call__(
@@ -106,14 +107,16 @@ class PlanFollower(Controller):
 
 
 def take_over_plan(new: Given, old: Given, when: float) -> PlanFollower:
-    """A follower whose plan is taken over from another's in the middle of it, at a time [s]."""
+    """Return a follower that continues from another's plan at a time [s]."""
     if not (isinstance(new, PlanFollower) and isinstance(old, PlanFollower)):
-        raise InputError("only a PlanFollower can take over the plan of another")
+        raise InputError("only a PlanFollower can continue the plan of another")
     return replace(new, plan=take_over(old.plan, new.plan, when))
 
 
 def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> MotionPlan:
-    """A plan by its name and those of later ones (``gait.named_plans``), unless it takes a foot out of reach."""
+    """Return a plan by its name and those of later ones (``gait.named_plans``); raise if it takes a foot out of
+    reach.
+    """
     plan = named_plan(robot, text, speed, duration)
     for t in np.arange(0.0, min(plan.duration, _CHECKED_DURATION), _CHECK_INTERVAL):
         for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):
@@ -129,12 +132,13 @@ def planned_joints(
     inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
 ) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet where a plan wants them: knees as in the robot's stand, a spine straight.
+    """Return joint angles [rad] that put the feet where a plan requires: knees as in the robot's stand, a straight
+    spine.
 
-    ``last``: the joints that an inverse other than ``closed`` goes on from.
+    ``last``: the joints from which an inverse other than ``closed`` starts.
     """
     targets: list[Scalar] = [0.0] * robot.nj
-    if robot.loops and "stand" in robot.poses:  # from which the loops are closed, on their side
+    if robot.loops and "stand" in robot.poses:  # initial guess from which the loops are closed
         targets = [float(angle) for angle in robot.poses["stand"].joints]
     for leg, (joints, _) in zip(LEGS, _legs(robot, pose, foot_pitch, inverse, last)):
         for j, angle in zip(leg_geometry(robot, leg).joints, joints):
@@ -143,7 +147,7 @@ def planned_joints(
 
 
 def planned_state(robot: Robot, pose: PlannedPose, joints: Float[ndarray, "nj"]) -> Float[ndarray, "nq"]:
-    """q of a plan: the body where it should be."""
+    """Return q of a plan, with the planned pose of the body."""
     yaw, pitch, roll = (0.5 * pose.euler[k] for k in range(3))
     quat = np.stack([np.cos(yaw), 0.0 * yaw, 0.0 * yaw, np.sin(yaw)])
     quat = quaternion.multiply(quat, np.stack([np.cos(pitch), 0.0 * yaw, np.sin(pitch), 0.0 * yaw]))
@@ -154,7 +158,7 @@ def planned_state(robot: Robot, pose: PlannedPose, joints: Float[ndarray, "nj"])
 def weight_torques(
     robot: Robot, pose: PlannedPose, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
 ) -> Float[ndarray, "nj"]:
-    """Joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
+    """Return joint torques [N m] that carry the robot at rest on the feet that a plan loads."""
     q = planned_state(robot, pose, joints)
     order = [robot.foot_index(leg) for leg in LEGS]
     feet = foot_positions(robot, q)
@@ -170,10 +174,11 @@ def weight_torques(
 def load_shares(
     feet: Float[ndarray, "4 2"], load: Float[ndarray, "4"], center: Float[ndarray, "2"]
 ) -> Float[ndarray, "4"]:
-    """Parts of the weight at each foot, zero where the load is zero: the least that act under ``center`` [m].
+    """Return the fraction of the weight at each foot, zero where the load is zero: the least that act below ``center``
+    [m].
 
-    Weighted least squares: w = S Aᵀ (A S Aᵀ)⁻¹ b with A the rows 1, x, y and S the loads. With two feet in line only
-    the part along them can be had; a soft diagonal lets the rest go.
+    Weighted least squares: w = S Aᵀ (A S Aᵀ)⁻¹ b with A the rows 1, x, y and S the loads. With two feet, only the
+    component along their line can be met; a soft diagonal relaxes the rest.
     """
     A = np.stack([np.ones(4), feet[:, 0] - center[0], feet[:, 1] - center[1]])
     G = A @ (load[:, None] * A.T) + _REGULARISATION * np.eye(3)
@@ -196,7 +201,7 @@ def _legs(
     inverse: str = "closed",
     last: Float[ndarray, "nj"] | None = None,
 ) -> list[tuple[Operand, ...]]:
-    """Joint angles of the four legs and whether the feet are in reach."""
+    """Return joint angles of the four legs and whether the feet are in reach."""
     R_WB = from_euler(pose.euler)
     poses = []
     for k, leg in enumerate(LEGS):
@@ -220,7 +225,9 @@ Vector = tuple[float, ...]
 
 @lru_cache(maxsize=64)
 def _carrier_pose(robot: Robot, leg: str) -> tuple[tuple[Vector, ...], Vector, int]:
-    """Pose in the base of the body that carries a leg, its spine straight, and the knee's direction: plain numbers."""
+    """Return the pose of the body that carries a leg with a straight spine, and the knee's direction, as plain
+    numbers.
+    """
     geometry = leg_geometry(robot, leg)
     stand = robot.poses.get("stand")
     if stand is None:

@@ -1,11 +1,10 @@
-"""Model-based torques by the screw dynamics of Yan et al. 2021: eq. (19) at every tick, for the topology sensed.
+"""Model-based torques by the screw dynamics of Yan et al. 2021: eq. (19) at every tick, for the sensed topology.
 
-Which feet stand makes the mechanism: a joint of a standing leg carries the robot, its torque is given (joint feedback,
-gravity and a share of the weight), and eq. (19) says what it does; a joint that no standing foot hangs on follows its
-target with a given acceleration, and eq. (19) says what torque that takes while the trunk accelerates as it does. So
-known torques and known accelerations make it unique in every topology, where the paper's own question, accelerations
-alone, has no one answer with two or more feet down. What the ground does to the trunk is taken from the feet that are
-held (``feet="held"``, forward), or from the forces measured there (``feet="measured"``).
+The stance feet define the mechanism. A joint of a stance leg carries the robot: its torque is given (joint feedback,
+gravity and a share of the weight), and eq. (19) gives its acceleration. Any other joint follows its target with a given
+acceleration, and eq. (19) gives the torque for it. So the solution is unique in every topology, whereas the paper's
+problem, with accelerations alone, is not with two or more feet in contact. The effect of the ground on the trunk comes
+from constraints at the feet (``feet="held"``, forward), or from the measured forces (``feet="measured"``).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -24,6 +22,7 @@ from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 FEET = ("held", "measured")
 
@@ -32,7 +31,7 @@ FEET = ("held", "measured")
 class ScrewTorque(ControllerWrapper):
     """The joint targets of another controller, followed by inverse dynamics in the screw formulation.
 
-    ``bandwidth`` [rad/s] is that of joints without load.
+    ``bandwidth`` [rad/s] applies to joints without load.
     """
 
     inner: Controller
@@ -69,7 +68,7 @@ class ScrewTorque(ControllerWrapper):
             foot_forces=mode[:, None] * sensed.forces,
         )
         found = solve_by_structure(robot, sensed.q, sensed.v, known, sensed.gravity)
-        # the diagonal of the feedback again as gains, taken off the torque: the integrator can take them implicitly
+        # the diagonal of the feedback as gains, subtracted from the torque: the integrator can treat them implicitly
         kp = np.where(carries > 0.5, inner_command.kp, self.bandwidth**2 * found.inertia)
         kd = np.where(carries > 0.5, inner_command.kd, 2.0 * self.bandwidth * found.inertia)
         torque = np.where(carries > 0.5, support_torque, found.torques - kp * position_error - kd * rate_error)
@@ -77,7 +76,7 @@ class ScrewTorque(ControllerWrapper):
 
 
 def carrying_joints(robot: Robot) -> Float[ndarray, "nf nj"]:
-    """1 where a foot hangs on a joint: it carries the robot while that foot stands."""
+    """Return 1 for joints above a stance foot, which carry the robot."""
     tree = robot.tree
     table = np.zeros((robot.nf, robot.nj))
     for k, body in enumerate(tree.feet):

@@ -1,7 +1,7 @@
-"""A spine beside a gait: held, left to a spring, locked and let go, or moved in step with the legs.
+"""Spine control beside a gait: held, sprung, locked and released, or moved in step with the legs.
 
-What the spine is made of is the robot's (``robot.with_spine``); this is what its motors and brakes do. The controller
-inside moves the legs, and its word at the spine's joints is replaced by this one's.
+The spine itself is part of the robot (``robot.with_spine``); this controls its motors and brakes. The inner controller
+moves the legs, and its commands to the spine joints are replaced.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, one_or_more_names
@@ -21,27 +20,28 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.robot.model.spine import SPRING, spine_joints
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
-RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: of a motor that holds
-LOCKED = 1e9  # [N m s/rad]: of a brake, under which a joint creeps by less than a microradian a second
-_TURNING_RATE, _MIN_BEND = 0.1, 0.02  # [rad/s], [rad]: a spine that moved so fast and is bent so far may be at its turn
+RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: gains of a motor that holds the spine
+LOCKED = 1e9  # [N m s/rad]: a brake, under which a joint creeps by less than a microradian per second
+_TURNING_RATE, _MIN_BEND = 0.1, 0.02  # [rad/s], [rad]: a spine faster and more bent than this may be about to reverse
 
 
 @dataclass(frozen=True, kw_only=True)
 class Spine(ControllerWrapper):
     """A controller of spine joints around another controller.
 
-    At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ what the
-    inner controller commands there.
+    At ``joints``: torque = kp (swing sin 2π(φ + phase) - q) - kd q̇ + share τ, with φ of the first leg and τ the inner
+    controller's command.
 
-    ``moves`` swing, each by its fraction of the swing; positive extends the back or rolls it to the right. The other
-    joints rest at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where its motion
+    The joints ``moves`` swing, each by its fraction; positive extends the back or rolls it to the right. The other
+    joints stay at zero with the same gains. With a ``brake`` [N m s/rad] each joint is locked where its motion
     reverses, at its largest bend, and released when a foot lands (after Deng et al. 2012 and Wei et al. 2015).
     """
 
     inner: Controller
-    joints: str | tuple[str, ...] = ()  # those of the robot's spine unless given
-    moves: str | tuple[str, ...] = ()  # those that pitch unless given
+    joints: str | tuple[str, ...] = ()  # the robot's spine unless given
+    moves: str | tuple[str, ...] = ()  # the pitch joints unless given
     kp: float = RIGID[0]  # [N m/rad]
     kd: float = RIGID[1]  # [N m s/rad]
     swing: float = 0.0  # [rad]
@@ -78,7 +78,7 @@ class Spine(ControllerWrapper):
         return {"inner": inner, "way": np.zeros(n), "locked": np.zeros(n), "down": np.ones(robot.nf)}
 
     def motors(self, robot: Robot) -> tuple[str, ...]:
-        """Joints with a motor or a brake, unlike springs in series."""
+        """Return the joints with a motor or a brake, unlike series springs."""
         own = tuple(name for name in spine_joints(robot) if not name.endswith(SPRING))
         return one_or_more_names(self.joints, "joints") or own
 
@@ -118,7 +118,7 @@ class Spine(ControllerWrapper):
         )
 
     def _lock(self, robot: Robot, sensed: Sensed, memory: dict[str, PyTree]) -> tuple[PyTree, dict[str, PyTree]]:
-        """(1 for every joint that is locked, memory): from where a joint turns back until a foot lands."""
+        """Return (1 for every locked joint, memory): locked from a reversal of the joint until a foot lands."""
         at = [robot.joint_names.index(name) for name in self.motors(robot)]
         bend, rate = (np.stack([x[j - robot.nj] for j in at]) for x in (sensed.q, sensed.v))
         down = on_the_ground(robot, sensed)
@@ -134,7 +134,7 @@ def _per_joint(robot: Robot, values: dict[str, float]) -> Float[ndarray, "nj"]:
 
 
 def _swing_shares(robot: Robot, joints: tuple[str, ...]) -> dict[str, float]:
-    """Return each swinging joint's share of the whole swing, signed so that a positive one extends the back."""
+    """Return each swinging joint's fraction of the whole swing, with the sign that makes positive extend the back."""
     found = {}
     poses = body_poses(robot)
     for name in joints:

@@ -1,9 +1,9 @@
-"""Rolling on wheels at the ends of legs: wheels follow the commanded speed, legs carry and keep the trunk level.
+"""Driving on wheels at the ends of legs: wheels follow the commanded speed, legs carry the trunk and keep it level.
 
-Wheels are velocity servos: a wheel at y to the left of the middle rolls at v - ω y, so that those of both sides at
-different speeds steer; wheels that skid sideways resist it, and so does a step, so that what is lacking is added up.
-Legs hold their feet under the hips by closed-form inverse kinematics and PD with the weight fed forward, each longer or
-shorter by what levels the trunk: on a step that one axle has climbed the other legs stretch.
+Wheels are velocity servos: a wheel at y to the left of the middle rolls at v - ω y, so that different speeds on both
+sides steer. Sideways skidding and steps resist this, so the error is integrated. Legs keep their feet below the hips by
+closed-form inverse kinematics and PD with the weight fed forward, lengthened or shortened to level the trunk: when one
+axle has climbed a step, the other legs extend.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
@@ -28,21 +27,23 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _MAX_SPEED, _MAX_YAW_RATE = 3.0, 1.5  # [m/s], [rad/s]
 _MAX_COMMAND_RATE = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
-_SLIP_INTEGRAL_GAIN, _MAX_SLIP = (1.0, 20.0), (0.5, 15.0)  # [1/s], [m/s, rad/s]: of what speed and turn lack
-_SLIP_GAIN = (0.0, 2.0)  # of what speed and turn lack at once
-_LEG_TRAVEL_FRACTION = 0.35  # of the leg's standing height, by which legs may be longer or shorter
-_LEVEL_DECAY_RATE = 0.3  # [1/s], at which unequal legs become equal again
+# [1/s], [m/s, rad/s]: integral gain and limit of the errors in speed and turn rate
+_SLIP_INTEGRAL_GAIN, _MAX_SLIP = (1.0, 20.0), (0.5, 15.0)
+_SLIP_GAIN = (0.0, 2.0)  # proportional gain of the errors in speed and turn rate
+_LEG_TRAVEL_FRACTION = 0.35  # fraction of the standing height by which legs may change their length
+_LEVEL_DECAY_RATE = 0.3  # [1/s], rate at which unequal legs become equal again
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wheels(Controller):
     """Velocity control of a robot with a wheel at the end of each leg.
 
-    kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
-    with weight and wheel unless given. level: how fast legs level the trunk [1/s].
+    kp, kd: gains of the legs' joints; twice the standing gains unless given. wheel_kd: damping of the wheels [N m
+    s/rad]; scales with weight and wheel unless given. level: rate at which legs level the trunk [1/s].
     """
 
     kp: float | None = None  # [N m/rad]
@@ -61,8 +62,9 @@ class Wheels(Controller):
                 check_gain(getattr(self, key), f"{key} of Wheels", ())
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The command as it is followed, by how much faster wheels must be for it [m/s, rad/s], and by how much each
-        leg is shorter [m]."""
+        """Return the smoothed command, the correction of the wheel speeds for it [m/s, rad/s], and by how much each
+        leg is shortened [m].
+        """
         _rollers(robot, self.hip_height)
         return {"velocity": np.zeros(2), "slip": np.zeros(2), "shorter": np.zeros(4)}
 
@@ -111,7 +113,7 @@ class Wheels(Controller):
         shorter: Float[ndarray, "4"],
         dt: float,
     ) -> Float[ndarray, "4"]:
-        """Legs under hips that are too high become shorter, under those that sink longer."""
+        """Shorten legs below hips that are too high, and lengthen the others."""
         changed = []
         for k, roller in enumerate(rollers):
             x, y, z = roller.position
@@ -129,10 +131,10 @@ class _Roller:
 
     leg: LegChain
     knee: int
-    wheel: int  # number of its joint
-    sense: float  # 1 where a positive rate rolls forward
+    wheel: int  # index of its joint
+    sense: float  # 1 if a positive rate rolls forward
     radius: float
-    position: tuple[float, float, float]  # of its centre in the stand, in the carrier's frame
+    position: tuple[float, float, float]  # position of its centre in the stand, in the carrier's frame
 
 
 @lru_cache(maxsize=64)
@@ -166,18 +168,18 @@ def _rollers(robot: Robot, hip_height: float | None) -> tuple[_Roller, ...]:
 
 
 def _forward(robot: Robot, leg: LegChain, angles: list[float], wheel: int) -> float:
-    """1 where a positive rate of the wheel's joint rolls the robot forward, else -1."""
+    """Return 1 if a positive rate of the wheel's joint rolls the robot forward, otherwise -1."""
     from footfall.robot.model.placement import body_poses
 
     q = robot.state()[0]
     for j, angle in zip(leg.joints, angles):
         q[7 + j] = angle
     axis = body_poses(robot, q)[wheel].R @ robot.tree.bodies[wheel].axis
-    return 1.0 if axis[1] > 0 else -1.0  # axis x up is forward
+    return 1.0 if axis[1] > 0 else -1.0  # an upward x axis is forward
 
 
 def _wheel_gain(robot: Robot, radius: float) -> float:
-    """A wheel that is 1 m/s too slow pushes with a quarter of the robot's weight [N m s/rad]."""
+    """Return the gain [N m s/rad] at which a wheel 1 m/s too slow pushes with a quarter of the robot's weight."""
     return 0.25 * weight_of(robot.mass) * radius * radius
 
 

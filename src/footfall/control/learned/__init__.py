@@ -1,1 +1,1 @@
-"""Walking by a learned policy."""
+"""Walking with a learned policy."""

@@ -1,4 +1,4 @@
-"""Where two descriptions of a policy's wiring differ, and where one does not fit a robot: each named by its kind."""
+"""Differences between two descriptions of a policy's wiring, or between one and a robot, each with its kind."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from footfall.control.posture import stands_in
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
 
-_TOLERANCE = 1e-3  # of a number, or rad
+_TOLERANCE = 1e-3  # relative difference, or rad
 _FULL_CIRCLE = 2.0 * np.pi
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One thing that does not fit: of what kind, and one sentence."""
+    """One mismatch: its kind, and one sentence."""
 
     kind: str
     message: str
 
 
 def differences(policy: Interface, expected: Interface, expected_name: str) -> list[Mismatch]:
-    """List where a policy's description differs from the one expected. Joints are compared by name, whatever their
-    order."""
+    """List the differences between a policy's description and the expected one. Joints are compared by name, in any
+    order.
+    """
     found = [
         *_joints(policy, expected, expected_name),
         *_per_joint(policy, expected, expected_name),
@@ -39,7 +40,7 @@ def differences(policy: Interface, expected: Interface, expected_name: str) -> l
 
 def _joints(policy: Interface, expected: Interface, expected_name: str) -> Iterator[Mismatch]:
     if policy.robot != expected.robot and policy.robot and expected.robot:
-        yield Mismatch("robot", f"the policy was made for '{policy.robot}', {expected_name} is of '{expected.robot}'")
+        yield Mismatch("robot", f"the policy was made for '{policy.robot}', {expected_name} for '{expected.robot}'")
     lacking = [name for name in policy.joints if name not in expected.joints]
     idle = [name for name in expected.joints if name not in policy.joints]
     if lacking:
@@ -53,14 +54,14 @@ def _joints(policy: Interface, expected: Interface, expected_name: str) -> Itera
 
 
 def _per_joint(policy: Interface, expected: Interface, expected_name: str) -> Iterator[Mismatch]:
-    """Signs, unit, default pose, gains and action scale of the joints that both have."""
+    """Compare signs, unit, default pose, gains and action scale of the common joints."""
     shared = [name for name in policy.joints if name in expected.joints]
     policy_columns, expected_columns = ([it.joints.index(name) for name in shared] for it in (policy, expected))
     flipped = [
         name for name, a, b in zip(shared, policy.signs[policy_columns], expected.signs[expected_columns]) if a != b
     ]
     if flipped:
-        yield Mismatch("sign", f"{', '.join(flipped)} turn the other way in the policy than in {expected_name}")
+        yield Mismatch("sign", f"{', '.join(flipped)} have the opposite sign in the policy to that in {expected_name}")
     if policy.unit != expected.unit:
         yield Mismatch("unit", f"the policy's angles are in {policy.unit}, those of {expected_name} in {expected.unit}")
     unit = [UNITS[it.unit] for it in (policy, expected)]
@@ -84,7 +85,7 @@ def _per_joint(policy: Interface, expected: Interface, expected_name: str) -> It
     ]
     for kind, key, a, b, floor in rows:
         if policy.unit != expected.unit and key in ("default_joint_pos", "action_scale"):
-            a, b = (a, b) if not np.allclose(a * unit[0], b * unit[1]) else (b, b)  # the same numbers: the unit alone
+            a, b = (a, b) if not np.allclose(a * unit[0], b * unit[1]) else (b, b)  # equal except for the unit
         off = np.abs(a - b) > _TOLERANCE * np.maximum(np.abs(b), floor)
         if off.any():
             k = int(np.argmax(off))
@@ -102,8 +103,8 @@ def _why(kind: str, a: ndarray, b: ndarray) -> str:
     if np.allclose(a, b * UNITS["deg"], atol=0.1):
         return ": as if it were in degrees"
     if np.allclose(np.abs(a), np.abs(b), atol=_TOLERANCE):
-        return ": as if signs were other"
-    return ": as if the order were another" if np.allclose(np.sort(a), np.sort(b), atol=_TOLERANCE) else ""
+        return ": as if signs were different"
+    return ": as if the order were different" if np.allclose(np.sort(a), np.sort(b), atol=_TOLERANCE) else ""
 
 
 def _single(policy: Interface, expected: Interface, expected_name: str) -> Iterator[Mismatch]:
@@ -148,7 +149,7 @@ def _shown(x: Scalar) -> str:
 
 # -- a robot and a network ---------------------------------------------------------------------------------------------
 def fits_robot(interface: Interface, robot: Robot) -> list[Mismatch]:
-    """Joints that are there, once each, and a default pose within their limits that stands."""
+    """Check that the joints exist, once each, and that the default pose is within their limits and stands."""
     lacking = [name for name in interface.joints if name not in robot.joint_names]
     idle = [name for name in robot.joint_names if name not in interface.joints]
     found = []
@@ -165,19 +166,19 @@ def fits_robot(interface: Interface, robot: Robot) -> list[Mismatch]:
     if np.abs(joints).max() > _FULL_CIRCLE:
         k = int(np.argmax(np.abs(joints)))
         far = f"{robot.joint_names[k]} would stand at {joints[k]:.4g} rad"
-        return [Mismatch("unit", f"{far}: the default pose looks as if it were in degrees")]
+        return [Mismatch("unit", f"{far}: the default pose may be in degrees")]
     limits = [robot.joint(name) for name in robot.joint_names]
     beyond = [j.name for j, x in zip(limits, joints) if not j.lower - _TOLERANCE <= x <= j.upper + _TOLERANCE]
     if beyond:
         found.append(Mismatch("default_pose", f"the default pose is beyond the limits of {', '.join(beyond)}"))
     elif not stands_in(robot, joints):
-        words = "with the policy's default pose the robot does not stand on its feet: look at order, signs and unit"
+        words = "with the policy's default pose the robot does not stand on its feet: check order, signs and unit"
         found.append(Mismatch("default_pose", words))
     return found
 
 
 def fits_network(interface: Interface, graph: Graph) -> list[Mismatch]:
-    """As many numbers as the network sees and gives."""
+    """Check that the network has as many inputs and outputs as the interface."""
     found, frame = [], sum(interface.sizes)
     if graph.inputs != interface.size:
         past, rest = divmod(graph.inputs, frame)

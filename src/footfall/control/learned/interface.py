@@ -1,7 +1,7 @@
 """The description of a policy that travels with it: joints, gains, rate, observations and actions.
 
-The same keys stand in the metadata of an ONNX file (as text; lists with commas) and in a mapping file (TOML), for a
-policy that was made elsewhere. Names are those of mjlab's and Isaac Lab's exports where those have one.
+The same keys are used in the metadata of an ONNX file (as text; lists with commas) and in a mapping file (TOML), for a
+policy trained elsewhere. Names are those of mjlab's and Isaac Lab's exports where they exist.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import whole_number
 from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-# Parts of an observation: how many numbers each has (0: one a joint, of heights one a point), and what others call it.
+# Terms of an observation: the size of each (0: one number per joint; for heights, one per point), and names in other
+# libraries.
 TERMS: Mapping[str, int] = {
     "angular_velocity": 3,
     "linear_velocity": 3,
@@ -53,15 +54,16 @@ UNITS = {"rad": 1.0, "deg": 180.0 / np.pi}
 FRAMES = ("base", "world")
 STACKINGS = ("term", "frame")
 
-_LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")  # a number a joint
-_TERM_LISTS = ("observation_scales", "observation_clip")  # a number a part
-_SCAN_POINTS = "scan_points"  # forward and left of the trunk [m], one point after another
+# one number per joint
+_LISTS = ("joint_signs", "default_joint_pos", "joint_stiffness", "joint_damping", "action_scale")
+_TERM_LISTS = ("observation_scales", "observation_clip")  # one number per term
+_SCAN_POINTS = "scan_points"  # forward and left of the trunk [m], point by point
 _NUMBERS = ("rate", "action_clip", "clock_period")
 _NAMES = ("joint_names", "observation_names")
 _CHOICES = {"joint_unit": tuple(UNITS), "frame": FRAMES, "observation_stacking": STACKINGS}
 _FREE = ("robot",)
 KEYS = (*_FREE, *_NAMES, *_LISTS, *_TERM_LISTS, *_NUMBERS, *_CHOICES, "observation_history", _SCAN_POINTS)
-# defaults; of the other keys nothing can be guessed
+# default values; the other keys cannot be guessed
 DEFAULTS: Mapping[str, Given] = {
     "robot": "",
     "joint_signs": [1.0],
@@ -80,47 +82,47 @@ NEEDED = tuple(key for key in KEYS if key not in DEFAULTS)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Interface:
-    """How a policy is wired. Arrays have one number a joint, in the policy's own order, sign and unit.
+    """The wiring of a policy. Arrays have one number per joint, in the policy's order, sign and unit.
 
-    The joints are driven to ``default + action_scale * action`` by PD with ``kp``, ``kd``; an observation is ``terms``
-    in order, each times its scale after it was cut to its clip.
+    The joints are controlled to ``default + action_scale * action`` by PD with ``kp``, ``kd``; an observation is
+    ``terms`` in order, each clipped and then scaled.
     """
 
     robot: str
     joints: tuple[str, ...]
-    signs: Float[ndarray, "n"]  # of the policy's angles against the robot's
+    signs: Float[ndarray, "n"]  # signs of the policy's angles relative to the robot's
     default: Float[ndarray, "n"]
     kp: Float[ndarray, "n"]  # [N m/rad]
     kd: Float[ndarray, "n"]  # [N m s/rad]
     action_scale: Float[ndarray, "n"]
     rate: float  # [Hz]
     terms: tuple[str, ...]
-    scales: tuple[float, ...]  # of each term
+    scales: tuple[float, ...]  # scale of each term
     clips: tuple[float, ...]
     unit: str = "rad"
-    frame: str = "base"  # axes of velocities
+    frame: str = "base"  # axes in which velocities are given
     action_clip: float | None = None
-    history: int = 1  # observations that it sees, the oldest first
-    stacking: str = "term"  # the last ones of each term, one term after another; or frame after frame
+    history: int = 1  # number of observations that it sees, oldest first
+    stacking: str = "term"  # history stacked term by term, or frame by frame
     clock_period: float | None = None  # [s]
-    scan: ScanPoints = ()  # where it sees heights of the ground
-    given_keys: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not taken by default
+    scan: ScanPoints = ()  # points at which it observes heights of the ground
+    given_keys: frozenset[str] = field(default_factory=frozenset)  # keys that were given, not filled with defaults
 
     NOT_IN_DIGEST = ("given_keys",)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Numbers of each term at one time."""
+        """Return the size of each term at one time."""
         return tuple(len(self.scan) if term == "heights" else TERMS[term] or len(self.joints) for term in self.terms)
 
     @property
     def size(self) -> int:
-        """Numbers of an observation, with its history."""
+        """Return the size of an observation, including its history."""
         return self.history * sum(self.sizes)
 
     # -- words -------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Given]:
-        """As plain values under the keys of files."""
+        """Return it as plain values under the keys of files."""
         return {
             "robot": self.robot,
             "joint_names": list(self.joints),
@@ -144,7 +146,7 @@ class Interface:
 
     @staticmethod
     def of(values: Mapping[str, Given], where: str) -> Interface:
-        """From such values; errors about what is wrong or missing name ``where``."""
+        """Create it from such values; errors about wrong or missing ones name ``where``."""
         missing = [key for key in NEEDED if key not in values]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)}: add it to a mapping file (--mapping)")
@@ -193,7 +195,7 @@ def _scan_points(numbers: Sequence[float], where: str) -> ScanPoints:
 
 
 def check_values(values: Mapping[str, Given], where: str) -> dict[str, Given]:
-    """Values of a file by their keys, each of its kind; a key that is none, or a wrong value, is named."""
+    """Return checked values of a file by key; raise and name an unknown key or a wrong value."""
     out: dict[str, PyTree] = {}
     for key, value in values.items():
         what = f"{key} of {where}"
@@ -219,7 +221,7 @@ def check_values(values: Mapping[str, Given], where: str) -> dict[str, Given]:
 
 
 def _check_values(out: dict[str, PyTree], where: str) -> dict[str, Given]:
-    """Refuse numbers that no policy has."""
+    """Raise for numbers that no policy can have."""
     for key, low in (("joint_stiffness", 0.0), ("joint_damping", 0.0), ("observation_clip", 0.0)):
         if key in out and min(out[key]) < low:
             raise InputError(f"{key} of {where} must not be negative")
@@ -253,7 +255,7 @@ def _numbers(value: Given, what: str, infinite: bool = False) -> list[float]:
 
 # -- text --------------------------------------------------------------------------------------------------------------
 def to_text(values: Mapping[str, Given]) -> dict[str, str]:
-    """Values as the text of metadata: lists with commas, "none" for nothing."""
+    """Return values as text for metadata: lists with commas, "none" for nothing."""
 
     def shown(x: Scalar) -> str:
         return "none" if x is None else x if isinstance(x, str) else repr(x)
@@ -262,7 +264,7 @@ def to_text(values: Mapping[str, Given]) -> dict[str, str]:
 
 
 def from_text(text: Mapping[str, str], where: str) -> dict[str, Given]:
-    """Values of metadata; keys of others are left alone."""
+    """Return values of metadata; other keys are ignored."""
     return check_values({key: _value(key, text[key], f"{key} of {where}") for key in KEYS if key in text}, where)
 
 

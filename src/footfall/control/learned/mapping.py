@@ -1,4 +1,4 @@
-"""Mapping files: how a policy that was made elsewhere is wired to a robot, in TOML.
+"""Mapping files (TOML): how a policy trained elsewhere is connected to a robot.
 
     joint_names = ["FR_hip", "FR_thigh", "FR_calf", ...]   # the policy's order
     default_joint_pos = [0.1, 0.8, -1.5, ...]
@@ -11,7 +11,7 @@
     [joint_aliases]                                        # the policy's name = the robot's
     FR_hip = "RF_abad"
 
-Any key of ``interface.KEYS``; what the file's metadata say need not be said again, and what is said here wins.
+Any key of ``interface.KEYS``; keys in the file's metadata need not be repeated; those in the mapping take precedence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALIASES = "joint_aliases"
 
 
 def read_mapping(path: str | Path) -> dict[str, Given]:
-    """The values of a mapping file by their keys."""
+    """Return the values of a mapping file by key."""
     file = Path(path)
     return checked_mapping(parse_toml(read_toml_text(file, "the mapping file"), str(file)), str(file))
 
@@ -50,7 +50,7 @@ def interface_of(metadata: Mapping[str, Given], mapping: Mapping[str, Given], wh
 
 
 def rename_joints(words: Mapping[str, Given], mapping: Mapping[str, Given]) -> dict[str, Given]:
-    """Joints by the robot's names."""
+    """Return joints by the robot's names."""
     aliases = mapping.get(ALIASES, {})
     if "joint_names" not in words:
         return dict(words)

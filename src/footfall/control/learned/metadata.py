@@ -1,4 +1,4 @@
-"""Words on how a policy is wired, added to an ONNX file that some other package wrote."""
+"""Add a policy's wiring as metadata to an ONNX file written by another package."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from footfall.control.learned.onnx_file import import_onnx
 
 
 def add_metadata(path: str | Path, interface: Interface) -> None:
-    """Write an interface into a file's metadata; weights that lie in a file beside it are taken in."""
+    """Write an interface into a file's metadata; weights in a separate file are included."""
     onnx, file = import_onnx(), Path(path)
     model = onnx.load(str(file))
     kept = {p.key: p.value for p in model.metadata_props}
@@ -22,4 +22,4 @@ def add_metadata(path: str | Path, interface: Interface) -> None:
         passing.write_bytes(model.SerializeToString())
     beside = file.with_name(file.name + ".data")
     if beside.exists():
-        beside.unlink()  # its numbers are in the file now
+        beside.unlink()  # its numbers are now in the file

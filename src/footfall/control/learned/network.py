@@ -1,4 +1,4 @@
-"""Networks of policies: layers of ours, and graphs of operations read from a file. Plain NumPy, traced as any code."""
+"""Policy networks: layers, and graphs of operations read from a file. Plain NumPy that can be traced."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import nptrace
 from footfall.errors import InputError
 from nptrace._types import Given, Operand, PyTree, Scalar
 
-_MAX_WIDTH = 1 << 16  # numbers between two operations
-_MAX_UNROLLED_WEIGHTS = 12_000  # most weights of a layer that a trace writes out, product by product
+_MAX_WIDTH = 1 << 16  # largest number of values between two operations
+_MAX_UNROLLED_WEIGHTS = 12_000  # largest number of weights in a layer that a trace unrolls
 
 
 def elu(x: Scalar, alpha: float = 1.0) -> Scalar:
@@ -26,7 +26,7 @@ def sigmoid(x: Scalar) -> Scalar:
     return 1.0 / (1.0 + np.exp(-x))
 
 
-ACTIVATIONS: dict[str, Callable[[PyTree], PyTree]] = {  # between the layers of a network
+ACTIVATIONS: dict[str, Callable[[PyTree], PyTree]] = {  # activations between the layers of a network
     "tanh": np.tanh,
     "elu": elu,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -34,9 +34,9 @@ ACTIVATIONS: dict[str, Callable[[PyTree], PyTree]] = {  # between the layers of 
 
 
 def product(x: Operand, W: ndarray) -> Operand:
-    """x @ W; in a trace of one input and a large W a loop over the columns, so that the program stays small.
+    """Return x @ W; a trace of one input and a large W loops over the columns, so that the program stays small.
 
-    What a column gives is shifted in at the end, so that after the last one the first lies first.
+    Each column's result is shifted in at the end, so that the first is at the front after the last.
     """
     if W.size <= _MAX_UNROLLED_WEIGHTS or x.ndim != 1 or not nptrace.is_tracing():
         return x @ W
@@ -63,12 +63,12 @@ def layers_of(weights: PyTree, x: Scalar, activation: str = "tanh") -> list[Oper
 # -- graphs ------------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Node:
-    """One operation of a graph, by ONNX's name: what it reads and writes, and its settings."""
+    """One operation of a graph, by its ONNX name, with its inputs, outputs and settings."""
 
     operation: str
-    reads: tuple[str, ...]  # "" where an input is left out
+    reads: tuple[str, ...]  # "" for an omitted input
     writes: tuple[str, ...]
-    settings: Mapping[str, Given]  # numbers, tuples of numbers and names
+    settings: Mapping[str, Given]  # numbers, tuples of numbers, or names
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,7 +77,7 @@ class Graph:
 
     reads: str
     writes: str
-    inputs: int  # numbers of an observation
+    inputs: int  # size of an observation
     outputs: int
     nodes: tuple[Node, ...]
     constants: Mapping[str, ndarray]
@@ -92,7 +92,7 @@ class Graph:
 
     @cached_property
     def _constants(self) -> dict[str, ndarray]:
-        """Without the axis of rows where it has one entry, so that a vector stays a vector."""
+        """Return the constants without a row axis of size one, so that a vector stays a vector."""
         used = {key for node in self.nodes if node.operation not in ("MatMul", "Gemm") for key in node.reads}
         return {
             key: value[0] if key in used and value.ndim == 2 and value.shape[0] == 1 else value
@@ -186,9 +186,9 @@ def _batch_norm(node: Node, x: Scalar, scale: Scalar, shift: Scalar, mean: Scala
 
 OPERATIONS: dict[str, Callable[..., PyTree]] = {
     "Identity": lambda node, x: x,
-    "Dropout": lambda node, x, *rest: x,  # of a trained network: none
-    "Cast": lambda node, x: x,  # numbers stay real
-    "Flatten": lambda node, x: x,  # rows are flat already
+    "Dropout": lambda node, x, *rest: x,  # dropout has no effect in a trained network
+    "Cast": lambda node, x: x,  # a cast keeps real numbers
+    "Flatten": lambda node, x: x,  # rows are already flat
     "Gemm": _gemm,
     "MatMul": lambda node, x, W: product(x, W),
     "Add": lambda node, a, b: a + b,

@@ -1,7 +1,7 @@
-"""ONNX files of policies, out and in. Needs the extra ``policies``; running a policy that was read needs nothing.
+"""Read and write ONNX files of policies. Needs the extra ``policies``; running a policy needs nothing.
 
 Opset 17, one input ``obs`` (batch, numbers) and one output ``actions`` (batch, joints), normalisation and clip inside.
-What a file holds is read node by node into plain NumPy; nothing in it is run, and no file beside it is opened.
+A file is read node by node into plain NumPy; nothing in it is executed, and no other file is opened.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ACTIVATIONS = {"tanh": "Tanh", "elu": "Elu", "relu": "Relu"}
 
 
 def import_onnx() -> ModuleType:
-    """The package ``onnx``, or one sentence on how to get it."""
+    """Return the package ``onnx``, or raise with how to install it."""
     try:
         import onnx
         import onnx.numpy_helper
@@ -44,7 +44,7 @@ def write_onnx(
     clip: float,
     metadata: Mapping[str, str],
 ) -> None:
-    """clip(layers((obs - mean) / spread)) in single precision, with words on how it is wired."""
+    """Write clip(layers((obs - mean) / spread)) in single precision, with its wiring as metadata."""
     onnx = import_onnx()
     make, tensor = onnx.helper, onnx.numpy_helper.from_array
 
@@ -76,7 +76,7 @@ def write_onnx(
 
 
 def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
-    """(network, metadata) of a file that nobody vouches for."""
+    """Return (network, metadata) of an untrusted file."""
     onnx, file = import_onnx(), Path(path)
     try:
         with file.open("rb") as opened:
@@ -93,13 +93,13 @@ def read_onnx(path: str | Path) -> tuple[Graph, dict[str, str]]:
         graph = _graph(onnx, model, file)
     except InputError:
         raise
-    except Exception as error:  # what protobuf makes of a spoiled file is of no common kind
+    except Exception as error:  # protobuf raises errors of many types on a corrupt file
         raise InputError(f"{file} is not an ONNX file of a policy: {error}") from None
     return graph, words
 
 
 def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
-    """The operations that the first output needs, each of a kind that we read."""
+    """Return the operations that the first output needs; each must be of a supported kind."""
     inner = model.graph
     if not inner.node or len(inner.node) > _MAX_NODES:
         raise InputError(f"{file} holds no network that could be a policy ({len(inner.node)} operations)")
@@ -136,7 +136,7 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
         known.update(node.writes)
     _check_sizes(network, file)
     with np.errstate(all="ignore"):
-        given = np.asarray(network(np.zeros(network.inputs)))  # a network whose parts do not fit fails here
+        given = np.asarray(network(np.zeros(network.inputs)))  # a network whose shapes do not match fails here
     if given.ndim != 1 or not all(np.isfinite(x).all() for x in network.constants.values() if x.dtype.kind == "f"):
         raise InputError(f"the policy {file} holds numbers that are not finite, or does not return a vector of actions")
     return Graph(
@@ -145,7 +145,7 @@ def _graph(onnx: ModuleType, model: Given, file: Path) -> Graph:
 
 
 def _check_sizes(network: Graph, file: Path) -> None:
-    """Refuse constants that would make numbers of numbers: matrices elsewhere than in products of what is observed."""
+    """Raise for constants that would broadcast to huge arrays: matrices outside products with the observation."""
     constants = network.constants
     for node in network.nodes:
         shapes = [constants[key].shape if key in constants else None for key in node.reads]
@@ -187,7 +187,7 @@ def _constant(onnx: ModuleType, node: Given, file: Path) -> ndarray:
 
 
 def _needed(nodes: list[Node], out: str) -> tuple[Node, ...]:
-    """The operations that an output is made by, in order."""
+    """Return the operations that compute an output, in order."""
     wanted, kept = {out}, []
     for node in reversed(nodes):
         if wanted & set(node.writes):
@@ -201,7 +201,7 @@ def _reads(nodes: tuple[Node, ...], name: str) -> bool:
 
 
 def _width(value: Given, file: Path) -> int:
-    """How many numbers an observation has: the last size of the input."""
+    """Return the size of an observation: the last dimension of the input."""
     sizes = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
     if len(sizes) not in (1, 2) or sizes[-1] < 1 or (len(sizes) == 2 and sizes[0] > 1):
         raise InputError(
@@ -211,7 +211,7 @@ def _width(value: Given, file: Path) -> int:
 
 
 def layers(graph: Graph) -> tuple[ndarray, ndarray, tuple[tuple[ndarray, ndarray], ...], str] | None:
-    """(mean, spread, weights, activation) of a network as ``write_onnx`` writes them; None of any other."""
+    """Return (mean, spread, weights, activation) of a network as ``write_onnx`` writes it; None for any other."""
     nodes, constants, at = graph.nodes, graph.constants, graph.reads
     kinds = [node.operation for node in nodes]
     if len(nodes) < 4 or kinds[:2] != ["Sub", "Div"] or kinds[-1] != "Clip":

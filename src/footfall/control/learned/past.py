@@ -1,17 +1,17 @@
-"""The history of a policy: its last observations, the oldest first."""
+"""The history of a policy: its last observations, oldest first."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def append_history(
     past: Float[ndarray, "k size"], has_past: Scalar, now: Float[ndarray, "size"]
 ) -> Float[ndarray, "k size"]:
-    """The present one behind those before it, the oldest left out. Where there is no past it is as the present."""
+    """Append the present observation and drop the oldest; without a past, the present one fills the history."""
     before = np.where(has_past, past, np.zeros_like(past) + now)
     return np.concatenate([before[1:], now[None]])

@@ -1,7 +1,7 @@
-"""Walking by a learned policy: a small network from what the robot measures to joint offsets around standing.
+"""Walking with a learned policy: a small network from sensor readings to joint offsets around standing.
 
-``Drive`` is the interface that learning and walking share: what is observed, and what an action means. ``Policy`` is a
-network behind it: plain NumPy, traced and compiled with the physics as any other controller.
+``Drive`` is the interface shared by training and walking: the observations, and the meaning of actions. ``Policy`` is a
+network behind it: plain NumPy, traced and compiled with the physics like any other controller.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import __version__
@@ -36,6 +35,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 OBSERVATIONS = (
     "angular_velocity", "linear_velocity", "down", "command", "joints", "rates", "action", "clock", "heights",
@@ -43,19 +43,19 @@ OBSERVATIONS = (
 USUAL = tuple(name for name in OBSERVATIONS if name not in ("linear_velocity", "heights"))
 SUFFIXES = (".npz", ".onnx")
 SHIPPED = Path(__file__).parent / "policies"
-FORMAT = 1  # of its files
-_MAX_BYTES = 1 << 27  # of a policy: one of 12 joints has less than a megabyte
+FORMAT = 1  # version of its files
+_MAX_BYTES = 1 << 27  # largest policy file: one for 12 joints has less than a megabyte
 _MAX_LAYERS = 32
-_MAX_HISTORY = 100  # observations that a policy sees
-_SPINE_STIFFNESS_RATIO = 10.0  # how much stiffer joints are held that are no leg's
-# Most of each part of an observation, so that spaces are bounded: what is beyond is cut off.
+_MAX_HISTORY = 100  # largest number of observations that a policy sees
+_SPINE_STIFFNESS_RATIO = 10.0  # by how much stiffer the joints outside the legs are held
+# Bounds of each observation term, so that spaces are bounded: values beyond them are clipped.
 MAX_GYRO, MAX_COMMAND, MAX_OFFSET, MAX_RATE = 40.0, 3.0, 3.0, 60.0  # [rad/s], [m/s or rad/s], [rad], [rad/s]
 MAX_SPEED = 10.0  # [m/s]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drive:
-    """How a policy is connected to a robot: an action of 1 moves a joint by ``reach`` [rad] from standing, under PD.
+    """The connection of a policy to a robot: an action of 1 moves a joint by ``reach`` [rad] from standing, under PD.
 
     Gains in N m/rad and N m s/rad. The gait defines the clock in the observations and when each foot should be in
     contact.
@@ -66,9 +66,9 @@ class Drive:
     kd: float = 1.0
     reach: float = 0.5
     rate: float = 50.0  # [Hz]
-    history: int = 1  # observations that it sees, the oldest first
+    history: int = 1  # number of observations that it sees, oldest first
     scan: ScanPoints = ()  # points of its height scan, forward and left of the trunk [m]
-    observations: tuple[str, ...] = ()  # observation terms in order, of ``OBSERVATIONS``; empty: the default ones
+    observations: tuple[str, ...] = ()  # observation terms in order, from ``OBSERVATIONS``; empty: the default ones
 
     def __post_init__(self) -> None:
         check_rate(self.rate)
@@ -86,7 +86,7 @@ class Drive:
     def command(
         self, robot: Robot, action: Float[ndarray, "nj"], gains: Float[ndarray, "2"] | tuple[float, float] = (1.0, 1.0)
     ) -> JointCommand:
-        """The joint command of an action; ``gains`` multiply stiffness and damping."""
+        """Return the joint command for an action; ``gains`` multiply stiffness and damping."""
         position = _stand(robot) + self.reach * np.clip(action, -1.0, 1.0)
         kp, kd = (
             gains_of(robot, self.kp, _SPINE_STIFFNESS_RATIO * self.kp),
@@ -103,7 +103,7 @@ class Drive:
         action: Float[ndarray, "nj"],
         heights: Float[ndarray, "k"] | tuple[()] = (),
     ) -> Float[ndarray, "no"]:
-        """Return the observation at one time, in the order of ``terms``; ``action`` is the last one."""
+        """Return the observation at one time, in the order of ``terms``; ``action`` is the previous one."""
         down = -to_rotation(sensed.q[3:7])[2]
         joints, rates = sensed.q[robot.nq - robot.nj :] - _stand(robot), sensed.v[robot.nv - robot.nj :]
         cycles = t / self.gait.period
@@ -123,7 +123,7 @@ class Drive:
         return np.concatenate([np.clip(values[name], -limit, limit) for name, (_, limit) in terms.items()])
 
     def terms(self, robot: Robot) -> dict[str, tuple[int, float]]:
-        """The parts of an observation in order: name, how many numbers, and the most that each can be."""
+        """Return the observation terms in order: name, size and bound."""
         known = {
             "angular_velocity": (3, MAX_GYRO),  # of the base, in its own axes [rad/s]
             "linear_velocity": (3, MAX_SPEED),  # of the base, in its own axes [m/s]
@@ -131,9 +131,9 @@ class Drive:
             "command": (3, MAX_COMMAND),  # forward, sideways [m/s], turn [rad/s]
             "joints": (robot.nj, MAX_OFFSET),  # from standing [rad]
             "rates": (robot.nj, MAX_RATE),  # [rad/s]
-            "action": (robot.nj, 1.0),  # the last one
+            "action": (robot.nj, 1.0),  # the previous action
             "clock": (2, 1.0),  # sine and cosine of the gait's phase
-            "heights": (len(self.scan), MAX_HEIGHT),  # of the ground [m]
+            "heights": (len(self.scan), MAX_HEIGHT),  # heights of the ground [m]
         }
         usual = (*USUAL, "heights") if self.scan else USUAL
         return {name: known[name] for name in self.observations or usual}
@@ -192,8 +192,8 @@ class Policy(Summarised, Controller):
     spread: Float[ndarray, "no"]
     weights: tuple[tuple[ndarray, ndarray], ...]  # (W, b) of every layer
     activation: str = "tanh"  # between layers
-    joints: tuple[str, ...] = ()  # of the robot that it was trained on, in order; () if unknown
-    task: str = "walk"  # that it was learned for
+    joints: tuple[str, ...] = ()  # joints of the robot that it was trained on, in order; () if unknown
+    task: str = "walk"  # task that it was trained for
     ground: Ground | None = None  # terrain around the robot, if it observes it
 
     NOT_IN_DIGEST = ("joints", "task")
@@ -209,7 +209,7 @@ class Policy(Summarised, Controller):
 
     @property
     def gait(self) -> Gait:
-        """The gait clock of its observations."""
+        """Return the gait clock of its observations."""
         return self.drive.gait
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -279,14 +279,15 @@ class Policy(Summarised, Controller):
         return drive.command(robot, action), {"action": action, **after}
 
     def action(self, observation: PyTree) -> PyTree:
-        """The action for an observation, or for rows of them."""
+        """Return the action for an observation, or for rows of them."""
         return np.clip(layers_of(self.weights, (observation - self.mean) / self.spread, self.activation)[-1], -1.0, 1.0)
 
     # -- files -------------------------------------------------------------------------------------------------------
     def save(self, path: str | Path, robot: Robot | None = None) -> None:
         """Save as .npz (plain arrays in single precision) or .onnx (with metadata on its wiring).
 
-        ``robot``: the one that it drives, whose joints, pose and gains an .onnx tells; else the library's of its name.
+        ``robot``: the robot that it controls, whose joints, pose and gains an .onnx file contains; otherwise the
+        library robot of its name.
         """
         suffix = Path(path).suffix
         if suffix not in SUFFIXES:
@@ -327,10 +328,10 @@ class Policy(Summarised, Controller):
     def load(
         path: str | Path = "mini_cheetah", mapping: Mapping[str, Given] | str | Path | None = None
     ) -> Policy | ImportedPolicy:
-        """A policy from an .npz or .onnx, or one that comes with footfall, by its robot's name.
+        """Load a policy from an .npz or .onnx file, or one that comes with footfall, by its robot's name.
 
-        An .onnx that was made elsewhere gives a ``ImportedPolicy``, wired as its metadata say; ``mapping``, a table or
-        a TOML file (``learned.mapping``), says what those leave out.
+        An .onnx file from elsewhere becomes an ``ImportedPolicy``, wired according to its metadata; ``mapping``, a
+        table or a TOML file (``learned.mapping``), supplies missing keys.
         """
         file = Path(path)
         if not file.suffix:
@@ -374,7 +375,7 @@ class Policy(Summarised, Controller):
 
 
 def _policy_of_archive(arrays: dict[str, ndarray]) -> Policy:
-    """The policy of an archive; whatever is wrong with it raises something."""
+    """Return the policy in an archive; anything wrong with it raises an error."""
     words = json.loads(arrays["words"].tobytes())
     count = sum(key.startswith("W") for key in arrays)
     if count > _MAX_LAYERS or not isinstance(words["robot"], str):
@@ -401,7 +402,7 @@ def _policy_of_archive(arrays: dict[str, ndarray]) -> Policy:
 
 
 def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> Policy | ImportedPolicy:
-    """Ours where it is written and wired as ours, else whatever its words say."""
+    """Return a ``Policy`` if footfall wrote it and its wiring is unchanged, otherwise an ``ImportedPolicy``."""
     if isinstance(mapping, (str, Path)):
         mapping = read_mapping(mapping)
     table = checked_mapping(mapping or {}, "the mapping")
@@ -415,7 +416,7 @@ def _from_onnx(file: Path, mapping: Mapping[str, Given] | str | Path | None) -> 
 
 
 def _own_policy(file: Path, graph: Graph, metadata: Mapping[str, str], words: dict[str, Given]) -> Policy | None:
-    """A policy that ``save`` wrote; None where its words are no more those of its drive."""
+    """Return a policy that ``save`` wrote; None if its metadata no longer match its drive."""
     layers = onnx_file.layers(graph)
     if layers is None:
         return None
@@ -449,7 +450,7 @@ def _own_policy(file: Path, graph: Graph, metadata: Mapping[str, str], words: di
 
 
 def shipped() -> tuple[str, ...]:
-    """The robots that footfall has a learned policy for."""
+    """Return the robots for which footfall includes a learned policy."""
     return tuple(sorted(path.stem for path in SHIPPED.glob("*.npz")))
 
 

@@ -1,4 +1,6 @@
-"""A policy that came with words on how it is wired: any network, any joint order, sign, unit and observation."""
+"""A policy trained elsewhere, with a description of its wiring: any network, joint order, sign, unit and
+observation.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -20,11 +21,14 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)
 class ImportedPolicy(Controller):
-    """A network behind an ``Interface``; plain NumPy, traced and compiled with the physics as any other controller."""
+    """A network behind an ``Interface``; plain NumPy, traced and compiled with the physics like any other
+    controller.
+    """
 
     network: Graph
     interface: Interface
@@ -56,7 +60,7 @@ class ImportedPolicy(Controller):
 
     @property
     def robot(self) -> str:
-        """Name of the robot that it was learned on."""
+        """Return the name of the robot that it was trained on."""
         return self.interface.robot
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -64,7 +68,7 @@ class ImportedPolicy(Controller):
         return self._to_robot(robot, self.interface.default)
 
     def start(self, robot: Robot) -> dict[str, ndarray]:
-        """The memory before the first tick: the last action, and the observations before."""
+        """Return the initial memory: the last action, and the previous observations."""
         check_joints(self.interface, robot)
         if self.sees_ground and self.ground is None:
             raise InputError(NO_GROUND_MESSAGE)
@@ -155,28 +159,28 @@ class ImportedPolicy(Controller):
         )
 
     def _to_robot(self, robot: Robot, angles: Scalar) -> Operand:
-        """Angles of the policy as the robot's [rad]."""
+        """Return the policy's angles as the robot's [rad]."""
         it = self.interface
         return _in_robot_order(it, robot, it.signs * angles / UNITS[it.unit])
 
 
 def check_joints(interface: Interface, robot: Robot) -> None:
-    """Refuse a robot that has other joints."""
+    """Raise for a robot with different joints."""
     lacking = [name for name in interface.joints if name not in robot.joint_names]
     idle = [name for name in robot.joint_names if name not in interface.joints]
     if lacking or idle or len(set(interface.joints)) != len(interface.joints):
-        what = f"it has no {', '.join(lacking)}" if lacking else f"nothing drives {', '.join(idle)}"
+        what = f"it has no {', '.join(lacking)}" if lacking else f"nothing controls {', '.join(idle)}"
         what = what if lacking or idle else "a joint is named twice"
         raise InputError(f"this policy of '{interface.robot}' does not drive robot '{robot.name}': {what}")
 
 
 def _in_robot_order(interface: Interface, robot: Robot, values: Operand) -> Operand:
-    """Numbers of the policy's joints in the robot's order."""
+    """Return numbers of the policy's joints in the robot's order."""
     return values[[interface.joints.index(name) for name in robot.joint_names]]
 
 
 def _stack_history(interface: Interface, past: Operand) -> Operand:
-    """The last observations as the network sees them."""
+    """Return the last observations as the network expects them."""
     if interface.history == 1:
         return past[0]
     if interface.stacking == "frame":

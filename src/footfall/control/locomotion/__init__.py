@@ -1,1 +1,1 @@
-"""Locomotion under a velocity command: plan, footsteps, contact forces, whole-body program, reflexes."""
+"""Locomotion under a velocity command: plan, footsteps, contact forces, whole-body QP, reflexes."""

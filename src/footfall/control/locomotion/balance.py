@@ -1,9 +1,10 @@
-"""Balance: contact forces for a wanted wrench on the trunk, at this moment (the slides, fact 7: stage one of two)."""
+"""Balance: contact forces for a desired wrench on the trunk at the present time (the slides, fact 7: stage one of
+two).
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
@@ -11,18 +12,20 @@ from footfall.control.locomotion.single_body import SingleBody, friction_pyramid
 from footfall.control.locomotion.types import LocomotionPlan
 from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 from nptrace.solve import quadratic
 
-WRENCH_WEIGHTS = np.array([20.0, 20.0, 10.0, 2.0, 2.0, 4.0])  # of moment and force
-FORCE_WEIGHT = 1e-3  # of a force [1/N²]
+WRENCH_WEIGHTS = np.array([20.0, 20.0, 10.0, 2.0, 2.0, 4.0])  # weights of moment and force
+FORCE_WEIGHT = 1e-3  # weight of a force [1/N²]
 
 
 def balance_forces(
     body: SingleBody, sensed: Sensed, plan: LocomotionPlan, down: Float[ndarray, "4"]
 ) -> tuple[Float[ndarray, "4 3"], quadratic.QPSolution]:
-    """Return (forces [N] at the feet that are down, world axes, how it went).
+    """Return (forces [N] at the stance feet in world axes, solver status).
 
-    Their moment about the centre of mass and their sum come nearest to what is wanted. Solved in robot weights.
+    Their moment about the centre of mass and their sum come as close as possible to the desired ones. Solved in units
+    of the robot's weight.
     """
     R = to_rotation(sensed.q[3:7])
     weight, com = body.weight, sensed.q[:3] + R @ body.com
@@ -49,7 +52,7 @@ def balance_forces(
 def desired_wrench(
     body: SingleBody, R: Float[ndarray, "3 3"], omega_B: Float[ndarray, "3"], acceleration: Float[ndarray, "6"]
 ) -> Float[ndarray, "6"]:
-    """Moment about the centre of mass and force, world axes, that move the single body as wanted."""
+    """Return the moment about the centre of mass and the force, in world axes, that move the single body as desired."""
     moment_B = body.inertia @ acceleration[:3] + cross(omega_B, body.inertia @ omega_B)
     force = body.mass * (acceleration[3:] - np.array(body.gravity))
     return np.concatenate([R @ moment_B, force])

@@ -1,8 +1,7 @@
 """The convex MPC on the single rigid body (Di Carlo et al. 2018): the slides, stage one of two.
 
-Its program stage by stage, with the horizon kept as a loop, is solved inside a trace. Forces are in robot weights: a
-foot that is up in a stage stays an unknown that nothing depends on and nothing bounds, so that the form of the program
-does not change with the schedule.
+Its QP is solved stage by stage inside a trace, with the horizon as a loop. Forces are in robot weights: a swing foot
+stays an unknown without effect or bounds, so that the structure of the QP does not change with the schedule.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -21,25 +19,26 @@ from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]
 _SAMPLES_PER_INTERVAL = 8  # fractions of a step of the MPC at which a schedule is read
-MIN_STANCE_SHARE = 0.05  # fraction of a stage that a foot must stand to push in it
-MIN_FORCE = 0.02  # of the robot's weight, on a foot that is down
+MIN_STANCE_SHARE = 0.05  # fraction of a stage for which a foot must be in stance to carry load in it
+MIN_FORCE = 0.02  # smallest force on a stance foot, as a fraction of the robot's weight
 _ITERATIONS, _TOLERANCE = 20, 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConvexMpc:
-    """Weights of the horizon: (roll, pitch, yaw; x, y, z; ω; v), and of the forces."""
+    """Settings of the MPC: weights of (roll, pitch, yaw; x, y, z; ω; v) over the horizon, and of the forces."""
 
     body: SingleBody
     steps: int = 10
     weights: tuple[float, ...] = (1.0, 1.0, 10.0, 2.0, 2.0, 50.0, 0.01, 0.01, 0.3, 0.4, 0.4, 0.1)
-    force_weight: float = 0.31  # of forces in robot weights
+    force_weight: float = 0.31  # weight of forces in robot weights
     friction: float = 0.5
-    largest_force: float = 3.0  # of one foot, in robot weights
+    largest_force: float = 3.0  # largest force on one foot, in robot weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +47,16 @@ class MpcInput:
 
     x: Float[ndarray, "12"]  # roll, pitch, yaw, centre of mass, ω, v, world axes
     pose_des: Float[ndarray, "3"]  # x, y, yaw
-    roll_pitch_des: Float[ndarray, "2"]  # wanted roll and pitch
-    v_des_ground: Float[ndarray, "3"]  # wanted velocity, world axes
+    roll_pitch_des: Float[ndarray, "2"]  # desired roll and pitch
+    v_des_ground: Float[ndarray, "3"]  # desired velocity, world axes
     yaw_rate: Scalar
     slope: Float[ndarray, "3"]
-    height_des: Scalar  # wanted height of the base over the ground [m]
+    height_des: Scalar  # desired height of the base over the ground [m]
     normal: Float[ndarray, "3"]
     friction: Scalar
     down: Float[ndarray, "4"]
-    stand: Float[ndarray, "4 3"]  # soles, where they are or will be [m]
-    phase: Float[ndarray, "4"]  # of every leg [cycles]
+    stand: Float[ndarray, "4 3"]  # soles, at their present or future positions [m]
+    phase: Float[ndarray, "4"]  # phase of every leg [cycles]
     is_walking: Scalar  # 1 while the gait runs
     timing: Float[ndarray, "2"]  # duty, period [s]
 
@@ -68,7 +67,7 @@ def mpc_input(model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, afte
     x = np.concatenate([plan.euler, com, R @ sensed.v[:3], R @ sensed.v[3:6]])
     radii = np.array([[0.0, 0.0, foot.radius] for foot in model.robot.feet[:4]])
     touchdown = plan.touchdown
-    if model.wheels:  # which go with the body: those that are up count as if they hung under it
+    if model.wheels:  # swing feet that move with the body: they count as if below it
         touchdown = sensed.q[:3] + model.feet @ about_z(plan.euler[2]).T
     soles = np.where((after.down > 0.5)[:, None], plan.feet, touchdown) - radii
     return MpcInput(
@@ -90,7 +89,7 @@ def mpc_input(model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, afte
 
 
 def solve_mpc(model: LocomotionModel, given: MpcInput) -> tuple[Float[ndarray, "4 3"], stagewise.StagewiseSolution]:
-    """(forces [N], how it went) of the convex MPC."""
+    """Return (forces [N], solver status) of the convex MPC."""
     mpc, dt = ConvexMpc(body=model.stage_one_body), MPC_INTERVAL
     com, yaw, (duty, period) = given.x[3:6], given.x[2], (given.timing[0], given.timing[1])
     offset = about_z(yaw) @ model.stage_one_body.com
@@ -112,7 +111,7 @@ def solve_mpc(model: LocomotionModel, given: MpcInput) -> tuple[Float[ndarray, "
                 given.v_des_ground,
             ]
         )
-        # finer than the steps, so that a foot that is about to lift counts for what it still gives
+        # finer than the steps, so that a foot about to lift counts for the rest of its stance
         down = [
             _cycle_fraction(given.phase + (time - dt + (j + 0.5) * dt / _SAMPLES_PER_INTERVAL) / period) < duty
             for j in range(_SAMPLES_PER_INTERVAL)
@@ -120,11 +119,11 @@ def solve_mpc(model: LocomotionModel, given: MpcInput) -> tuple[Float[ndarray, "
         share = np.where(is_walking, sum(np.where(d, 1.0, 0.0) for d in down) / _SAMPLES_PER_INTERVAL, 1.0)
         share = np.where(first > 0.5, np.where(given.down > 0.5, np.maximum(share, 0.2), 0.0), share)
         middle = time - 0.5 * dt
-        # a foot that comes again comes further on
+        # a foot lands further ahead next time
         step_ahead = np.where(
             is_walking, period * np.maximum(0.0, np.floor(given.phase + middle / period) - in_swing), 0.0
         )
-        # arms from where the body will be, not from where it is wanted: centimetres make newton metres
+        # lever arms from the predicted body, not the desired one: centimetres make newton metres
         feet = given.stand - (com + middle * given.v_des_ground) + step_ahead[:, None] * next_step
         if model.wheels:
             feet = given.stand - com
@@ -144,7 +143,7 @@ def stages_of(
     friction: Operand,
     dt: float,
 ) -> tuple[stagewise.Stages, Float[ndarray, "steps 12"]]:
-    """Return (the program, forces that carry the weight), for the arguments of ``mpc_forces``."""
+    """Return (the QP, forces that carry the weight), for the arguments of ``mpc_forces``."""
     body, weight = mpc.body, mpc.body.weight
     Q, R = np.diag(np.array(mpc.weights)), mpc.force_weight * np.eye(12)
     cone = friction_pyramid(friction, normal)
@@ -194,16 +193,16 @@ def mpc_forces(
     friction: Scalar,
     dt: float,
 ) -> tuple[Float[ndarray, "4 3"], stagewise.StagewiseSolution]:
-    """Return (forces [N] in world axes for the first step, how it went).
+    """Return (forces [N] in world axes for the first step, solver status).
 
     Args:
         x: (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes.
-        reference: x as wanted at the end of each step.
-        share: the fraction of each step that each foot is down.
+        reference: desired x at the end of each step.
+        share: fraction of each step in which each foot is in stance.
         feet: positions relative to the planned centre of mass [m].
-        normal: of the ground.
-        friction: that may be counted on.
-        dt: of a step [s].
+        normal: normal of the ground.
+        friction: friction that may be relied on.
+        dt: length of a step [s].
     """
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)
     found = stagewise.solve(stages, x, guess, _ITERATIONS, _TOLERANCE)

@@ -1,11 +1,11 @@
-"""Robots with closed loops in the coordinates of their motors, for the whole-body program.
+"""Robots with closed loops in the coordinates of their motors, for the whole-body QP.
 
-Loops tie the joints that have no motor to those that have: G a = -γ, so that a = N a_d + n, and what keeps loops closed
-does no work on motions N (Featherstone 2008, section 8.5: Nᵀ Gᵀ = 0). The program of a tree,
+Loops couple joints without a motor to those with one: G a = -γ, so that a = N a_d + n, and loop-closure forces do no
+work on motions N (Featherstone 2008, section 8.5: Nᵀ Gᵀ = 0). The QP of a tree,
 
     M a - Jᵀ f = S τ - bias,   becomes   NᵀMN a_d - (JN)ᵀ f = τ - Nᵀ(bias + M n),
 
-one of a robot with as many joints as motors: nothing else in it changes.
+that of a robot with as many joints as motors: nothing else in it changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 import nptrace
@@ -23,23 +22,24 @@ from footfall.errors import InputError
 from footfall.kinematics.closed_loops import loop_drift, loop_joints, loop_map
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Foot, Joint, Link, Robot
+from nptrace.array_types import Bool, Float
 
-_ZERO_COLUMN = 1e-9  # of a column: a joint that does not move a foot
+_ZERO_COLUMN = 1e-9  # fraction of a column: a joint below it does not move a foot
 
 
 @dataclass(frozen=True, eq=False)
 class ActuatedJoints:
     """Which joints of a robot have motors, and which follow them.
 
-    ``serial_robot`` has the motors' joints alone, in rows that lead to the feet which they move: it tells which joint
-    moves which foot, how strong the motors are and what the robot weighs. Its inertias are never used.
+    ``serial_robot`` has the motors' joints alone, in serial chains to the feet that they move: it defines which joint
+    moves which foot, the motors' strength and the robot's weight. Its inertias are never used.
     """
 
     joints: tuple[int, ...]
     serial_robot: Robot
 
     def all_joints(self, values: Float[ndarray, "nd"], count: int) -> Float[ndarray, "nj"]:
-        """Numbers of the driven joints in the order of all, zero for the others."""
+        """Return numbers of the driven joints in the order of all joints, zero for the others."""
         full = np.zeros(count)
         for value, j in zip(values, self.joints):
             full[j] = value
@@ -48,7 +48,7 @@ class ActuatedJoints:
 
 @dataclass(frozen=True)
 class Reduced:
-    """The terms of the whole-body program in the coordinates of the motors."""
+    """The terms of the whole-body QP in the coordinates of the motors."""
 
     M: Float[ndarray, "n n"]
     bias: Float[ndarray, "n"]
@@ -58,7 +58,7 @@ class Reduced:
 
 @lru_cache(maxsize=16)
 def actuated_joints(robot: Robot) -> ActuatedJoints | None:
-    """None of a robot without loops."""
+    """Return the actuated joints; None for a robot without loops."""
     if not robot.loops:
         return None
     joints, motors = loop_joints(robot).independent, {actuator.joint for actuator in robot.actuators}
@@ -82,7 +82,7 @@ def reduced(
     J: ndarray,
     rate_J: ndarray,
 ) -> Reduced:
-    """See the head of this file."""
+    """Return the reduced terms: see the module docstring."""
     N, n = loop_map(robot, q), loop_drift(robot, q, v)
     return Reduced(
         N.T @ (M @ N),
@@ -93,7 +93,7 @@ def reduced(
 
 
 def _serial_robot(robot: Robot, joints: tuple[int, ...], moves_foot: Bool[ndarray, "4 nd"]) -> Robot:
-    """The joints of the motors in rows, each to the foot that it moves."""
+    """Return a robot with the motors' joints in serial chains, each to the foot that it moves."""
     mass = robot.mass / (len(joints) + 1)
     links, joints_made, feet = [Link(name="base", mass=mass, inertia=mass * np.eye(3))], [], []
     ends = dict.fromkeys(range(4), "base")

@@ -1,17 +1,18 @@
-"""Where feet go: placement by speed and its error (Raibert), the swing between footholds, the ground they tell of.
+"""Footsteps: foothold placement by speed and its error (Raibert), swing trajectories, and the ground estimated from the
+feet.
 
-A foothold lies under the hip, moved by half of what the body travels in a stance and a little more where it runs too
-fast: p = p_hip + v T_stance / 2 + k (v - v_wanted), k = 0.4 sqrt(h / g).
+A foothold lies below the hip, shifted by half of the body's travel in a stance and by a fraction of the velocity error:
+p = p_hip + v T_stance / 2 + k (v - v_wanted), k = 0.4 sqrt(h / g).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def foothold(
@@ -24,11 +25,10 @@ def foothold(
     capture: Scalar = False,
     g: Scalar = STANDARD,
 ) -> Float[ndarray, "3"]:
-    """Touchdown position in the world [m] (its height is the ground's business); velocities are the hip's own.
+    """Return the touchdown position in the world [m] (without its height); velocities are the hip's.
 
-    furthest: from under the hip, as a fraction of the height. capture: the error counts sqrt(h / g), which ends it at
-    once.
-    g: how strongly gravity pulls [m/s²].
+    furthest: distance from below the hip, as a fraction of the height. capture: multiply the error by sqrt(h / g),
+    which stops it in one step. g: magnitude of gravity [m/s²].
     """
     fall_time = np.sqrt(height / g)
     gain = np.where(capture, fall_time, 0.5 * stance + 0.4 * fall_time)
@@ -41,9 +41,10 @@ def foothold(
 def swing(
     start: Float[ndarray, "3"], end: Float[ndarray, "3"], clearance: float, s: Scalar, duration: Scalar
 ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
-    """(position, velocity, acceleration) of a foot at the fraction s of its swing, above both ends by ``clearance``.
+    """Return (position, velocity, acceleration) of a foot at the fraction s of its swing, ``clearance`` above both
+    ends.
 
-    Horizontally a minimum-jerk path; vertically one up to the apex and one down.
+    The path is minimum-jerk horizontally, and vertically up to the apex and down again.
     """
     x, dx, ddx = _minimum_jerk(s)
     along = end[:2] - start[:2]
@@ -69,7 +70,9 @@ def _minimum_jerk(s: Scalar) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def ground_slope(points: Float[ndarray, "n 3"]) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
-    """((a, b, c), normal) of the plane z = a x + b y + c nearest to some points; what they do not tell is level."""
+    """Return ((a, b, c), normal) of the plane z = a x + b y + c fitted to some points; undetermined directions are
+    level.
+    """
     count = len(points)
     middle = sum(points[k] for k in range(count)) / count
     away = points - middle

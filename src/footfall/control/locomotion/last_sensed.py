@@ -1,7 +1,7 @@
-"""Guard against readings that are not numbers: the last complete set of readings replaces all of them.
+"""Guard against invalid sensor readings: the last complete set of readings replaces all of them.
 
-A tick that is handed NaN, infinity or what no robot can sense plans with the last good numbers, keeps its memory as it
-was and asks for the fallback torque; its trouble says which sensor it is (``sensed_names``).
+A tick with NaN, infinity or impossible values plans with the last valid readings, keeps its memory unchanged and uses
+the fallback torque; its status identifies the sensor (``sensed_names``).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-# [m, rad, m/s, rad/s, N]: no robot senses more, and squares of it are numbers in single precision too
+# [m, rad, m/s, rad/s, N]: no robot senses larger values, and their squares are finite in single precision too
 MAX_READING = 1e6
 
 
 @dataclass(frozen=True)
 class LastSensed:
-    """The last that was numbers throughout."""
+    """The last readings that were all finite."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
@@ -34,10 +34,10 @@ NO_READING = LastSensed(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
 
 
 def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> tuple[Sensed, Command, Operand]:
-    """(the readings a tick may use, its command, 0 or which number is not finite: see ``sensed_names``)."""
+    """Return (readings for this tick, its command, 0 or the code of an invalid reading: see ``sensed_names``)."""
     values = dataclasses.asdict(command)
     readings = np.concatenate([sensed.q, sensed.v, np.ravel(sensed.forces), np.stack(list(values.values()))])
-    # the first has the highest
+    # the first invalid reading gets the highest code
     missing = np.max(np.where(np.abs(readings) < MAX_READING, 0.0, np.arange(len(readings), 0, -1)))
     good = missing < 0.5
     seen = Sensed(**{key: np.where(good, getattr(sensed, key), getattr(last, key)) for key in ("q", "v", "forces")})
@@ -46,7 +46,7 @@ def replace_bad_readings(sensed: Sensed, command: Command, last: LastSensed) -> 
 
 
 def sensed_names(robot: Robot) -> tuple[str, ...]:
-    """Name the readings by the numbers that ``replace_bad_readings`` returns; the last name is number 1."""
+    """Return the names of readings by the codes of ``replace_bad_readings``; the last name has code 1."""
     base = ("position", "position", "position", "orientation", "orientation", "orientation", "orientation")
     rates = ("angular velocity",) * 3 + ("velocity",) * 3
     return (
@@ -60,7 +60,7 @@ def sensed_names(robot: Robot) -> tuple[str, ...]:
 
 
 def hold_where(hold: Scalar, before: PyTree, after: PyTree) -> PyTree:
-    """A memory that stays as it was where it is held."""
+    """Return a memory that keeps its old value where ``held``."""
     if dataclasses.is_dataclass(after) and not isinstance(after, type):
         names = [f.name for f in dataclasses.fields(after)]
         kept = {name: hold_where(hold, getattr(before, name), getattr(after, name)) for name in names}

@@ -1,8 +1,8 @@
 """Locomotion under a velocity command: a gait's schedule, footsteps, contact forces in two stages, joint torques.
 
-Stage one finds forces for the rows that no torque reaches (convex MPC on the single rigid body, or a balance program on
-the present moment); stage two finds joint torques (the whole-body program, or Jᵀf with impedance for swinging feet).
-The whole tick is plain NumPy, solvers included (``locomotion_tick``), and is compiled with the physics.
+Stage one finds forces for the unactuated rows (convex MPC on the single rigid body, or a balance QP at the present
+time); stage two finds joint torques (the whole-body QP, or Jᵀf with impedance for swing feet). The whole tick is plain
+NumPy, solvers included (``locomotion_tick``), and is compiled with the physics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -42,10 +41,11 @@ from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 STAGES = ("balance", "mpc", "whole_body")
-_FULL_STRIDE_SPEED = 0.5  # [m/s] of command, from which on what swings with the legs swings fully
-_PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # of stage one
+_FULL_STRIDE_SPEED = 0.5  # [m/s] of command from which joints that swing with the legs swing fully
+_PROGRAMS = {"balance": "balance program", "mpc": "MPC", "whole_body": "MPC"}  # QPs of stage one
 
 
 @names_arguments("argument of Locomotion", LOCOMOTION)
@@ -63,15 +63,15 @@ class Locomotion(Controller):
     rate: float = 1000.0  # [Hz]
     mpc_rate: float = 40.0  # [Hz]
     friction: float = 0.5
-    clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
-    hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
+    clearance: float | None = None  # clearance of a swing foot; a fifth of the standing height unless given [m]
+    hip_height: float | None = None  # height of the hips over the ground; the robot's stand unless given [m]
     gains: LocomotionGains = field(default_factory=LocomotionGains)
-    reflexes: Given = True  # Reflexes, True for the usual ones, False for none, or names
-    joint_kd: float = 0.01  # of all joints, per kg of robot [N m s/rad]
+    reflexes: Given = True  # Reflexes, True for the default ones, False for none, or names
+    joint_kd: float = 0.01  # damping of all joints, per kg of robot [N m s/rad]
     reach: Reach | None = None  # task of an arm; without one it keeps its posture
 
     info = ControllerInfo(follows_command=True, uses_foot_forces=True, long_to_compile=True)
-    NOT_IN_DIGEST = ("gait", "reflexes")  # they are in its memory: one program serves all of them
+    NOT_IN_DIGEST = ("gait", "reflexes")  # these are in its memory: one program serves all values
 
     def __post_init__(self) -> None:
         if self.stage not in STAGES:
@@ -90,9 +90,9 @@ class Locomotion(Controller):
             raise InputError(f"reaching needs the whole-body QP: stage '{self.stage}' has none")
         self.reflexes = Reflexes.of(self.reflexes)
         self.log: list[tuple[float, str]] = []
-        self._failures: set[str] = set()  # what is wrong now, and was reported
-        self._missing_sensor = ""  # the sensor that is silent now, which was reported
-        self._checked: tuple[PyTree, ...] = (None,) * 4  # what was looked at when the command was checked
+        self._failures: set[str] = set()  # present problems, already reported
+        self._missing_sensor = ""  # sensor that is failing, already reported
+        self._checked: tuple[PyTree, ...] = (None,) * 4  # arguments of the last check of the command
         self.model: LocomotionModel
         self.body: SingleBody
         self._robot: Robot | None = None
@@ -107,13 +107,13 @@ class Locomotion(Controller):
         return memory.phase - memory.delays[0], memory.is_walking * stride_fraction
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Beyond these a command is clipped; a gait that stands shortly, or a robot with long legs, may go faster."""
+        """Return the limits of a command; a gait with short stances, or a robot with long legs, may go faster."""
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
         return vars(COMMAND_LIMITS) | {"forward": float(self.model.fastest(gait.duty, gait.period))}
 
     def limit_reasons(self, robot: Robot) -> dict[str, str]:
-        self.command_limits(robot)  # sets up
+        self.command_limits(robot)  # sets up the model
         gait = GEARS[-1] if self.reflexes.speed_gait else self.gait
         return {} if self.model.wheels else {"forward": self.model.legs.reason(gait.duty, gait.period)}
 
@@ -135,9 +135,9 @@ class Locomotion(Controller):
         if actuated_joints(robot) is not None and self.reach is not None:
             raise InputError("a robot with closed loops cannot reach with an arm")
         if wheels_of(robot) and self.stage != "whole_body":
-            raise InputError("rolling on wheels needs the whole-body QP: stage='whole_body'")
+            raise InputError("driving on wheels needs the whole-body QP: stage='whole_body'")
         if self.reach is not None:
-            hand_of(robot, self.reach.link, self.reach.point)  # says now what cannot reach
+            hand_of(robot, self.reach.link, self.reach.point)  # raises now if a point cannot be reached
         self._set_up(robot, GRAVITY if self._robot is None else self.body.gravity)
         self.log.clear()
         self._failures.clear()
@@ -146,12 +146,12 @@ class Locomotion(Controller):
         return Memory.at_start(self.model, self.reflexes)
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
-        """Whether anything had to be made anew."""
+        """Set up the model; return whether anything was created anew."""
         if self._robot is not None and self.body.gravity == gravity and _same(self._robot, robot):
             return False
         if not gravity[2] < 0.0:
             raise InputError(f"locomotion needs gravity that points downwards, got {gravity}")
-        with nptrace.untraced():  # constants, which outlive the trace that may run here
+        with nptrace.untraced():  # constants, which outlive the trace that may be running here
             self._make(robot, gravity)
         return True
 
@@ -196,7 +196,8 @@ class Locomotion(Controller):
             self._check_command(t, command)
         if self._set_up(robot, sensed.gravity) and self._compile is not None and not traced:
             self._compile_tick(robot)
-        sensed = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces)  # it has no use for more, and is compiled without
+        # the controller has no use for more, and is compiled without it
+        sensed = Sensed(q=sensed.q, v=sensed.v, forces=sensed.forces)
         if traced:
             return locomotion_tick(self.model, sensed, command, memory)
         joint_command, after = self._tick(sensed, command, self.refresh_memory(memory))
@@ -234,8 +235,8 @@ class Locomotion(Controller):
         self.log += new_events(t, before.reflex, after.reflex, self._last_acting)
         self._log_missing_sensor(t, after.trouble[2])
         one, two = (QP_FAILURES[round(float(code))] for code in after.trouble[:2])
-        self._log_failure(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the weight is shared")
-        self._log_failure(t, "torques", two and f"whole-body program: {two}; the feet that are down hold the weight")
+        self._log_failure(t, self.stage, one and f"{_PROGRAMS[self.stage]}: {one}; the feet share the weight equally")
+        self._log_failure(t, "torques", two and f"whole-body QP: {two}; the feet that are down hold the weight")
 
     def _check_command(self, t: float, command: Command) -> None:
         assert self._robot is not None
@@ -255,7 +256,7 @@ class Locomotion(Controller):
         (self._failures.add if message else self._failures.discard)(key)
 
     def _log_missing_sensor(self, t: float, code: Scalar) -> None:
-        """Log which sensor reports what is not a number, when it begins."""
+        """Log which sensor reports an invalid number, when it starts."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
         if name and name != self._missing_sensor:
@@ -268,12 +269,12 @@ class Locomotion(Controller):
 
 
 def _alike(one: PyTree, other: PyTree) -> bool:
-    """Return whether two arrays of the same shape hold the same numbers: in a fraction of the time of NumPy's."""
+    """Return whether two arrays of the same shape are equal, faster than NumPy does."""
     return bool(np.asarray(one, float).tobytes() == np.asarray(other, float).tobytes())
 
 
 def _row(rows: Memory, k: int) -> Memory:
-    """One memory out of many, as far as a log is made of it."""
+    """Return one memory out of many, restricted to the fields that a log needs."""
     reflex = dataclasses.replace(
         rows.reflex, acting=rows.reflex.acting[k], friction=np.asarray(rows.reflex.friction)[k]
     )
@@ -281,7 +282,7 @@ def _row(rows: Memory, k: int) -> Memory:
 
 
 def _same(one: Robot, other: Robot) -> bool:
-    """Poses are no part of a robot's digest."""
+    """Return whether two robots are the same, including poses, which are not part of a digest."""
     if one is other:
         return True
     if digest_of(other) is None:

@@ -1,8 +1,8 @@
-"""One tick of locomotion: plan, forces ahead, torques. Plain NumPy, solvers included, compiled as a whole.
+"""One tick of locomotion: plan, predicted forces, torques. Plain NumPy, solvers included, compiled as a whole.
 
-The programs are solved by ``nptrace.solve``; what goes wrong is kept in the memory as a number (``QP_FAILURES``), and a
-program without a solution falls back to the weight shared by the feet that are down, or to -Jᵀf. So does a tick with a
-reading that is not finite, and its memory waits (``last_sensed``).
+The QPs are solved by ``nptrace.solve``; failures are stored in the memory as a code (``QP_FAILURES``), and a QP without
+a solution falls back to the weight shared by the stance feet, or to -Jᵀf. So does a tick with a reading that is not
+finite, and its memory stays unchanged (``last_sensed``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -26,13 +25,14 @@ from footfall.control.locomotion.types import LocomotionModel, LocomotionPlan, M
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-GAIT_CHANGE_RATE = 0.5  # cycles a second, by which delays move from one gait to the next
+GAIT_CHANGE_RATE = 0.5  # cycles per second at which delays move from one gait to the next
 QP_FAILURES = ("", "iteration limit", "infeasible", "not finite")
 
 
 def gait_numbers(gait: Gait) -> Float[ndarray, "6"]:
-    """A gait as numbers: delays, duty, period."""
+    """Return a gait as numbers: delays, duty, period."""
     return np.array([*gait.delays, gait.duty, gait.period])
 
 
@@ -78,7 +78,7 @@ def shared_weight(body: SingleBody, down: Float[ndarray, "4"]) -> Float[ndarray,
 
 
 def towards_gait(model: LocomotionModel, memory: Memory) -> Memory:
-    """Delays, duty and period a little nearer to those of the gait that is wanted."""
+    """Return delays, duty and period one step closer to those of the desired gait."""
     gear, goal = memory.reflex.gear, memory.gait_goal
     by_speed = np.where(
         gear < 0.5, gait_numbers(GEARS[0]), np.where(gear < 1.5, gait_numbers(GEARS[1]), gait_numbers(GEARS[2]))
@@ -95,7 +95,7 @@ def towards_gait(model: LocomotionModel, memory: Memory) -> Memory:
 def _stage_one(
     model: LocomotionModel, sensed: Sensed, plan: LocomotionPlan, before: Memory, after: Memory, idle: Operand
 ) -> tuple[Float[ndarray, "4 3"], PyTree]:
-    """(forces, trouble): MPC at its own rate, and whenever a foot has come or gone; or balance at every tick."""
+    """Return (forces, status): MPC at its rate and whenever a foot lands or lifts, or balance at every tick."""
     down = after.down
     shared = shared_weight(model.stage_one_body, down)
     if model.stage == "balance":
@@ -114,7 +114,7 @@ def _stage_one(
         new_forces, new_failure = solve(mpc_problem)
         return np.where(due, new_forces, forces), np.where(due, new_failure, failure), 1.0 + 0.0 * done, mpc_problem
 
-    # a loop of one iteration or none; all that it needs is carried, since what does not depend on it is done outside
+    # a loop of one iteration or none; everything it needs is carried, since loop invariants are computed outside
     mpc_problem = mpc_input(model, sensed, plan, after)
     start = (before.forces, before.trouble[0], np.where(due, 0.0, 1.0), mpc_problem)
     forces, failure, *_ = nptrace.repeat(1, body, start, until=lambda carry: carry[2] > 0.5, check_first=True)

@@ -1,8 +1,8 @@
 """One tick of locomotion up to its QPs: command, schedule, footsteps, tasks, matrices. Plain NumPy.
 
 After the slides (two stages) and Yan 2021 (control framework): a velocity command is smoothed into a desired pose, a
-gait's schedule is corrected by measured contacts, feet that are up swing to footholds, and the whole-body QP is
-written down. Each step takes what the steps before it found and returns one record; ``plan_tick`` puts them in order.
+gait's schedule is corrected by measured contacts, swing feet move to footholds, and the whole-body QP is set up. Each
+step takes the results of the previous ones and returns one record; ``plan_tick`` calls them in order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
@@ -36,23 +35,24 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 from nptrace import norm
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
-MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # of the wanted pose [m, rad]
-# of the trunk at most, by landing feet or a load [m]; until it is made up for [s]
+MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # limits of the desired pose [m, rad]
+# largest sag of the trunk, from landing feet or a load [m]; time constant of its correction [s]
 MAX_HEIGHT_INTEGRAL, HEIGHT_INTEGRAL_TIME = 0.02, 0.7
-# of the commanded speed at most, by which the command is raised for a robot that lags; time for it [s]
+# fraction of the commanded speed by which the command is raised at most for a robot that lags; time constant [s]
 MAX_VELOCITY_INTEGRAL, VELOCITY_INTEGRAL_TIME = 0.4, 1.5
 # fraction of the losses in joints; rate over which dry friction reverses [rad/s]
 LOSS_COMPENSATION, DRY_FRICTION_RATE = 0.8, 0.05
-MAX_STEP = 0.45  # footholds from under the hip, as a fraction of the height
-CONTACT_LOAD = 0.03  # of the weight: a foot that feels this much is on the ground
-_SWING_DEPTH = 0.008  # [m] under the ground, where a swing aims at: it meets the ground while it still moves down
+MAX_STEP = 0.45  # largest distance of footholds from below the hip, as a fraction of the height
+CONTACT_LOAD = 0.03  # fraction of the weight: a foot with this load is in contact
+_SWING_DEPTH = 0.008  # [m] below the ground, target of a swing: it still moves down when it meets the ground
 
 
 def plan_tick(
     model: LocomotionModel, sensed: Sensed, command: Command, memory: Memory
 ) -> tuple[LocomotionPlan, Memory]:
-    """The plan of this tick and the memory for the next (its forces are those of the last stage one)."""
+    """Return the plan of this tick and the memory for the next (its forces are those of the last stage one)."""
     kinematics, forces = Kinematics.of(model.robot, sensed), sensed.forces[:4]
     reference = command_reference(model, kinematics, command, memory)
     push = push_response(model, kinematics, memory, reference)
@@ -61,7 +61,7 @@ def plan_tick(
     contacts = contact_schedule(model, kinematics, memory, schedule, feet_goals.positions, forces)
     ground = ground_estimate(model, kinematics, memory, contacts, forces)
     targets, swing_acceleration = swing_accelerations(
-        model, kinematics, schedule, contacts, ground, feet_goals.positions
+        model, kinematics, schedule, contacts, ground, feet_goals.positions, push.alarm
     )
     trunk = trunk_task(model, kinematics, command, memory, reference, ground)
     qp_terms = _write_qp(model, kinematics, memory, reference, contacts, ground, trunk, swing_acceleration)
@@ -111,7 +111,7 @@ def plan_tick(
 
 @dataclass(frozen=True, kw_only=True)
 class Kinematics:
-    """Where the robot is and how it moves."""
+    """The pose and motion of the robot."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
@@ -119,12 +119,12 @@ class Kinematics:
     roll: Scalar
     pitch: Scalar
     yaw: float
-    velocity: Float[ndarray, "3"]  # of the base, world axes [m/s]
+    velocity: Float[ndarray, "3"]  # velocity of the base, world axes [m/s]
     feet: Float[ndarray, "4 3"]  # world axes [m]
-    J: Float[ndarray, "4 3 nv"]  # of the feet, linear
-    J_turn: Float[ndarray, "4 3 nv"]  # and angular
+    J: Float[ndarray, "4 3 nv"]  # Jacobians of the feet, linear
+    J_turn: Float[ndarray, "4 3 nv"]  # angular
     bias_J: Float[ndarray, "4 6"]  # Jdot v of the feet: angular, linear
-    radii: Float[ndarray, "4"]  # of the feet [m]
+    radii: Float[ndarray, "4"]  # radii of the feet [m]
 
     @staticmethod
     def of(robot: Robot, sensed: Sensed) -> Kinematics:
@@ -152,7 +152,7 @@ class Kinematics:
 
     @property
     def heading(self) -> Float[ndarray, "3 3"]:
-        """Axes that turn with the robot and stay level."""
+        """Return level axes that follow the robot's heading."""
         return about_z(self.yaw)
 
 
@@ -160,12 +160,12 @@ class Kinematics:
 class CommandReference:
     """The command, clipped and smoothed."""
 
-    command: Float[ndarray, "3"]  # forward, sideways, turn within the limits
-    velocity: Float[ndarray, "3"]  # smoothed
+    command: Float[ndarray, "3"]  # forward, sideways, turn, within the limits
+    velocity: Float[ndarray, "3"]  # smoothed command
     pose_des: Float[ndarray, "3"]  # x, y, yaw
-    velocity_integral: Float[ndarray, "2"]  # by which the command is raised for a robot that lags [m/s]
-    velocity_des_W: Float[ndarray, "3"]  # the wanted velocity, world axes
-    friction_scale: Scalar  # friction that is left, as a fraction of what the plan was made for
+    velocity_integral: Float[ndarray, "2"]  # addition to the command for a robot that lags [m/s]
+    velocity_des_W: Float[ndarray, "3"]  # desired velocity, world axes
+    friction_scale: Scalar  # remaining friction, as a fraction of the nominal one
 
     @property
     def omega_des_W(self) -> Float[ndarray, "3"]:
@@ -175,15 +175,15 @@ class CommandReference:
 def command_reference(
     model: LocomotionModel, kinematics: Kinematics, command: Command, memory: Memory
 ) -> CommandReference:
-    """Clip and smooth the command, and integrate it into a desired pose close to the present one."""
+    """Clip and smooth the command, and integrate it into a desired pose close to the current one."""
     q, yaw, dt = kinematics.q, kinematics.yaw, model.dt
-    highest = GEARS[-1]  # of the gaits by speed, which a command may shift up to
+    highest = GEARS[-1]  # with gaits by speed, a command may shift up to the highest
     by_gait = model.fastest(memory.timing[0], memory.timing[1])
     max_speed = np.where(memory.reflex.has("speed_gait"), model.fastest(highest.duty, highest.period), by_gait)
     limits = np.array([max_speed, COMMAND_LIMITS.sideways, COMMAND_LIMITS.turn])
     clipped = np.clip(np.array([command.forward, command.sideways, command.turn]), -limits, limits)
     friction_scale = np.clip(memory.reflex.friction / model.friction, 0.2, 1.0)
-    # where things weigh less feet push less, and all takes longer
+    # in weaker gravity feet push less, and everything takes longer
     gravity_scale = min(1.0, strength(model.body.gravity) / STANDARD)
     max_change = gravity_scale * np.array([1.0, 0.8, 2.0]) * dt * friction_scale
     velocity = memory.velocity + np.clip(clipped - memory.velocity, -max_change, max_change)
@@ -197,7 +197,7 @@ def command_reference(
             yaw + np.clip(yaw_error, -MAX_YAW_ERROR, MAX_YAW_ERROR),
         ]
     )
-    # heavy legs on a slope lag more than the position error makes up for: ask for more, up to a fraction of the command
+    # heavy legs on a slope lag more than the position error corrects: raise the command, up to a fraction of it
     speed = np.sqrt(velocity[0] * velocity[0] + velocity[1] * velocity[1])
     max_integral = (0.0 if model.wheels else MAX_VELOCITY_INTEGRAL) * speed
     velocity_integral = np.clip(
@@ -220,10 +220,10 @@ def command_reference(
 
 @dataclass(frozen=True)
 class PushResponse:
-    """The response to a push that usual steps do not catch."""
+    """The response to a push that normal steps do not catch."""
 
     alarm: Scalar  # time left of a sidestep [s]
-    falling_for: Scalar  # how long a fall could not be averted [s]
+    falling_for: Scalar  # how long a fall has been certain [s]
     folded: Scalar  # 1 once the legs fold
 
 
@@ -249,16 +249,16 @@ def push_response(
 
 @dataclass(frozen=True, kw_only=True)
 class LegSchedule:
-    """Stance or swing of every leg by the gait at this moment."""
+    """Stance or swing of every leg by the gait at this time."""
 
     duty: Scalar
     period: Scalar  # [s]
     is_walking: Scalar  # 1 while the gait runs, 0 while it stands
-    phase: Scalar  # of the gait [cycles]
-    in_stance: Float[ndarray, "4"]  # 1 where a foot is to be down
-    progress: Float[ndarray, "4"]  # of a swing, 0 to 1; 1 where a foot is to be down
-    swing_time_left: Float[ndarray, "4"]  # of a swing [s]
-    repeated: Shaped[ndarray, "4"]  # whether a swing was begun anew after a stumble
+    phase: Scalar  # phases of the gait [cycles]
+    in_stance: Float[ndarray, "4"]  # 1 for a foot in scheduled stance
+    progress: Float[ndarray, "4"]  # fraction of a swing, 0 to 1; 1 in scheduled stance
+    swing_time_left: Float[ndarray, "4"]  # time left of a swing [s]
+    repeated: Shaped[ndarray, "4"]  # whether a swing was restarted after a stumble
     stance_time: Operand  # duration [s]
     swing_time: Scalar  # duration [s]
 
@@ -269,7 +269,7 @@ def leg_schedule(
     wheels, dt, reflex = model.wheels, model.dt, memory.reflex
     duty, period = memory.timing[0], memory.timing[1]
     period = period * np.where(alarm > 0.0, sidestep.PERIOD_SCALE, 1.0)
-    first = 1 if wheels else 0  # wheels step aside and around, and roll ahead
+    first = 1 if wheels else 0  # wheels step to turn or move sideways, and roll ahead
     command, velocity = reference.command[first:], reference.velocity[first:]
     is_commanded = (np.max(np.abs(command)) > 0.02) | (np.max(np.abs(velocity)) > 0.02) | (alarm > 0.0)
     is_slow = np.max(np.abs(kinematics.v[4:5] if wheels else kinematics.velocity[:2])) < 0.1
@@ -299,10 +299,10 @@ def leg_schedule(
 
 @dataclass(frozen=True)
 class Footholds:
-    """Where feet that are up will stand."""
+    """Where swing feet will land."""
 
-    positions: list[Float[ndarray, "3"]]  # world axes [m]; their height is the ground's
-    v_mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
+    positions: list[Float[ndarray, "3"]]  # world axes [m]; their height comes from the ground
+    v_mean: Float[ndarray, "3"]  # mean velocity of the base over the last strides, heading axes [m/s]
 
 
 def footholds(
@@ -314,7 +314,7 @@ def footholds(
     alarm: Operand,
 ) -> Footholds:
     heading, g = kinematics.heading, strength(model.body.gravity)
-    # the body sways over its feet within every step: footholds follow the mean, unless there is no time for it
+    # the body sways over its feet within every step: footholds follow the mean velocity, if there is time for it
     v_mean = memory.v_mean + model.dt / (0.5 * schedule.period) * (heading.T @ kinematics.velocity - memory.v_mean)
     v_filtered = np.where(alarm > 0.0, kinematics.velocity, heading @ v_mean)
     reach = reference.friction_scale * np.where(alarm > 0.0, sidestep.MAX_STEP, MAX_STEP)
@@ -339,17 +339,17 @@ def footholds(
 
 @dataclass(frozen=True, kw_only=True)
 class ContactSchedule:
-    """Which feet carry: the gait's schedule, corrected by the measured contacts."""
+    """Which feet carry load: the gait's schedule, corrected by the measured contacts."""
 
-    down: Float[ndarray, "4"]  # 1 where a foot is to carry
-    stands: Shaped[ndarray, "4"]  # whether it does
-    early: Shaped[ndarray, "4"]  # whether it came down before its time
-    reaching: Shaped[ndarray, "4"]  # whether it is late, and reaches further
+    down: Float[ndarray, "4"]  # 1 for a foot that should carry load
+    stands: Shaped[ndarray, "4"]  # whether it is in contact
+    early: Shaped[ndarray, "4"]  # whether it landed early
+    reaching: Shaped[ndarray, "4"]  # whether it is late, and reaches further down
     late_for: Float[ndarray, "4"]  # how long it has been late [s]
-    blocked_for: Float[ndarray, "4"]  # how long something has been in its way [s]
-    repeat_left: Float[ndarray, "4"]  # time left of a swing begun anew [s]
-    repeat_time: Float[ndarray, "4"]  # and how long all of it takes [s]
-    extra_clearance: Float[ndarray, "4"]  # what its clearance gains [m]
+    blocked_for: Float[ndarray, "4"]  # how long an obstacle has been in its way [s]
+    repeat_left: Float[ndarray, "4"]  # time left of a restarted swing [s]
+    repeat_time: Float[ndarray, "4"]  # total duration of a restarted swing [s]
+    extra_clearance: Float[ndarray, "4"]  # additional clearance [m]
     lift_off: Float[ndarray, "4 3"]
     last_down: Float[ndarray, "4 3"]
 
@@ -413,12 +413,12 @@ class GroundEstimate:
 
     slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
     normal: Float[ndarray, "3"]
-    unevenness: Scalar  # mean square of what touchdowns were off the expected ground [m²]
-    extra_clearance: Scalar  # what the clearance of swings gains by it [m]
-    extra_height: Scalar  # and the trunk's height [m]
+    unevenness: Scalar  # mean square of the touchdown heights relative to the expected ground [m²]
+    extra_clearance: Scalar  # additional clearance of swings [m]
+    extra_height: Scalar  # additional height of the trunk [m]
     slipping: Shaped[ndarray, "4"]  # whether a loaded foot slides
-    slipping_for: Float[ndarray, "4"]  # and how long [s]
-    friction: float  # that may be counted on
+    slipping_for: Float[ndarray, "4"]  # for how long [s]
+    friction: float  # friction that may be relied on
     foot_velocities: Float[ndarray, "4 3"]  # [m/s]
 
     def height(self, x: Scalar, y: Scalar) -> Scalar:
@@ -475,12 +475,15 @@ def swing_accelerations(
     contacts: ContactSchedule,
     ground: GroundEstimate,
     positions: list[Operand],
+    alarm: Scalar,
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
-    """(where feet that are up come down [m], the acceleration that every one of them is to have [m/s²])."""
+    """Return (landing positions of swing feet [m], desired acceleration of every foot [m/s²])."""
     targets, accelerations = [], []
     repeat_left, repeat_time, dt = contacts.repeat_left, contacts.repeat_time, model.dt
+    falling = touchdown.REACH_SPEED_IN_SIDESTEP * np.sqrt(strength(model.body.gravity) * model.height)
+    reach_speed = np.where(alarm > 0.0, falling, touchdown.REACH_SPEED)
     for k in range(4):
-        reach_depth, speed = touchdown.reach_down(contacts.late_for[k])
+        reach_depth, speed = touchdown.reach_down(contacts.late_for[k], reach_speed)
         z = ground.height(positions[k][0], positions[k][1]) + kinematics.radii[k] - _SWING_DEPTH - reach_depth
         target = np.array([positions[k][0], positions[k][1], z])
         s = np.where(repeat_left[k] > 0.0, 1.0 - repeat_left[k] / np.maximum(repeat_time[k], dt), schedule.progress[k])
@@ -495,20 +498,20 @@ def swing_accelerations(
 
 
 def _fraction(x: Scalar) -> Scalar:
-    """The fraction of a cycle in [0, 1)."""
+    """Return the fraction of a cycle in [0, 1)."""
     return x - np.floor(x)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrunkTask:
-    """How the trunk is to move."""
+    """The desired motion of the trunk."""
 
-    angular_acceleration: Float[ndarray, "3"]  # wanted angular acceleration, base axes [rad/s²]
-    linear_acceleration: Float[ndarray, "3"]  # and linear, world axes [m/s²]
-    roll_pitch_des: Float[ndarray, "2"]  # wanted roll and pitch [rad]
-    v_des_ground: Float[ndarray, "3"]  # wanted velocity along the ground, world axes [m/s]
-    height_des: Scalar  # wanted height over the ground [m]
-    height_integral: Scalar  # by which this is higher, so that the trunk is as high as wanted [m]
+    angular_acceleration: Float[ndarray, "3"]  # desired angular acceleration, base axes [rad/s²]
+    linear_acceleration: Float[ndarray, "3"]  # desired linear acceleration, world axes [m/s²]
+    roll_pitch_des: Float[ndarray, "2"]  # desired roll and pitch [rad]
+    v_des_ground: Float[ndarray, "3"]  # desired velocity along the ground, world axes [m/s]
+    height_des: Scalar  # desired height over the ground [m]
+    height_integral: Scalar  # correction of it, so that the trunk reaches the desired height [m]
 
     @property
     def acceleration(self) -> Float[ndarray, "6"]:
@@ -523,7 +526,7 @@ def trunk_task(
     reference: CommandReference,
     ground: GroundEstimate,
 ) -> TrunkTask:
-    """The trunk along the ground, level with it, and at its height."""
+    """Return the task of the trunk: move along the ground, level with it, at the desired height."""
     q, velocity_des_W, pose_des = kinematics.q, reference.velocity_des_W, reference.pose_des
     n_H = kinematics.heading.T @ ground.normal
     max_angles = np.array([COMMAND_LIMITS.roll, COMMAND_LIMITS.pitch])
@@ -573,12 +576,12 @@ def trunk_task(
 
 @dataclass(frozen=True)
 class _QPTerms:
-    """The whole-body program and what of it the solvers need besides."""
+    """The whole-body QP and the further data that the solvers need."""
 
     qp: WholeBodyQP
     bias: Float[ndarray, "nv"]
     J: Float[ndarray, "4 3 nv"]
-    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
+    posture: Float[ndarray, "nj"]  # desired accelerations of the redundant joints [rad/s²]
 
 
 def _write_qp(
@@ -591,7 +594,7 @@ def _write_qp(
     trunk: TrunkTask,
     swing_acceleration: Float[ndarray, "4 3"],
 ) -> _QPTerms:
-    """The trunk moves as the forces of stage one would move it, and by its own feedback."""
+    """Write the QP: the trunk moves as the forces of stage one would move it, and by its own feedback."""
     robot, gains, gravity, wheels, reduced_robot = (
         model.robot,
         model.gains,
@@ -687,12 +690,11 @@ def _reflex_memory(
 
 
 def _losses(robot: Robot, rates: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-    """Return the torques that make up for the joints' damping and dry friction [N m]; more than there is would drive
-    them."""
+    """Return torques that compensate the joints' damping and dry friction [N m]; overcompensation would be unstable."""
     drag = joint_values(robot, "dry_friction") / np.maximum(np.abs(rates), DRY_FRICTION_RATE)
     return LOSS_COMPENSATION * (joint_values(robot, "damping") + drag) * rates
 
 
 def _wrap_angle(angle: Scalar) -> Scalar:
-    """Return the angle within ±π."""
+    """Return the angle wrapped to ±π."""
     return angle - 2.0 * np.pi * np.floor(angle / (2.0 * np.pi) + 0.5)

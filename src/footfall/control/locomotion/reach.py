@@ -1,10 +1,10 @@
-"""Arms of walking robots: a point of a link goes to a position in the world, or pushes there.
+"""Arms of walking robots: a point on a link reaches a position in the world, or pushes there.
 
-A task of the whole-body program beside feet and trunk: J a = kp (target - p) - kd J v - dJ/dt v, three rows for the
-point and three for the link's axes where they matter; from afar the pull is that of the speed it may come with,
-J a = kd (s - J v) - dJ/dt v. The joints of the arm keep their posture, and off their stops, as far as the task leaves
-them free: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them. Stops bound their accelerations, y'' >= k² (stop - y) - 2 k y': what one joint
-cannot do the others do.
+This is a task of the whole-body QP besides those of feet and trunk: J a = kp (target - p) - kd J v - dJ/dt v, three
+rows for the point and three for the link's axes where they matter; far away, the pull is limited to that of the maximum
+speed, J a = kd (s - J v) - dJ/dt v. The joints of the arm keep their posture, away from their stops, in the null space
+of the task: P = 1 - Jᵀ(J Jᵀ)⁻¹J on them. Stops bound their accelerations, y'' >= k² (stop - y) - 2 k y': what one joint
+cannot do, the others take over.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -23,14 +22,15 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.rotation import is_rotation
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
-_SINGULAR_DAMPING = 1e-6  # [m²]: an arm that is stretched has no inverse
-_MAX_LINK_RATE = 2.0  # [rad/s]: as fast as a link turns towards its attitude
-_STOP_RATE = 20.0  # [1/s]: how late a joint brakes before a stop
-_STOP_MARGIN = 0.02  # [rad, m] before a stop it is halted
-_MAX_BRAKING = 50.0  # [rad/s²]: with which a stop may ask a joint to turn round; more might be beyond its motor
-# [rad, m] before a stop the free motions of an arm turn away from it, and how much at the stop
+_SINGULAR_DAMPING = 1e-6  # [m²]: a stretched arm has no inverse
+_MAX_LINK_RATE = 2.0  # [rad/s]: largest angular velocity of a link towards its orientation
+_STOP_RATE = 20.0  # [1/s]: braking rate of a joint before a stop
+_STOP_MARGIN = 0.02  # [rad, m]: distance before a stop at which a joint comes to rest
+_MAX_BRAKING = 50.0  # [rad/s²]: largest acceleration that a stop may require; more might be beyond the motor
+# [rad, m]: distance before a stop at which an arm's free motions avoid it, and by how much at the stop
 _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 
 
@@ -38,7 +38,7 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 class Reach:
     """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
-    rotation: R_WL that the link is to have; None leaves it free. force: contact force of the link on its environment
+    rotation: desired R_WL of the link; None leaves it free. force: contact force of the link on its environment
     [N], world axes. stiffness [1/s²] and damping [1/s] of the task, and its weight in the whole-body QP. speed:
     largest speed of the point [m/s].
     """
@@ -53,11 +53,11 @@ class Reach:
     weight: float = 3.0
     speed: float = 0.5
 
-    NOT_IN_DIGEST = ("position", "force")  # they are in the controller's memory: one program serves all of them
+    NOT_IN_DIGEST = ("position", "force")  # these are in the controller's memory: one program serves all values
 
     @property
     def goal(self) -> Float[ndarray, "6"]:
-        """Place [m] and force [N], which may change while the robot walks."""
+        """Return position [m] and force [N], which may change while the robot walks."""
         return np.array([*self.position, *self.force])
 
     def __post_init__(self) -> None:
@@ -73,20 +73,21 @@ class Reach:
 
 @dataclass(frozen=True, kw_only=True)
 class ReachTask:
-    """J a = goal, and what the arm's reaction adds to the bias forces."""
+    """J a = goal, and the arm's reaction in the bias forces."""
 
     J: Float[ndarray, "m nv"]
     goal: Float[ndarray, "m"]
     weight: float
-    pushes: Float[ndarray, "nv"]  # generalised forces that the arm's motors must give for the push
-    low: Float[ndarray, "nv"]  # accelerations that the stops of the arm's joints allow; 1e30 without
+    pushes: Float[ndarray, "nv"]  # generalised forces of the arm's motors for the push
+    low: Float[ndarray, "nv"]  # accelerations that the stops of the arm's joints permit; 1e30 without
     high: Float[ndarray, "nv"]
 
 
 @lru_cache(maxsize=32)
 def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot:
-    """The robot with one more foot, its last: the hand. Refuses links that carry a foot, or move with none of their
-    own joints."""
+    """Return the robot with the hand as a last, further foot. Raise for links that carry a foot, or that no joint
+    moves alone.
+    """
     if link not in robot.tree.frames:
         raise unknown("link to reach with", link, robot.tree.frames, f"robot '{robot.name}' has")
     if not arm_joints(robot, link):
@@ -95,13 +96,13 @@ def hand_of(robot: Robot, link: str, point: tuple[float, float, float]) -> Robot
 
 
 def arm_joints(robot: Robot, link: str) -> list[int]:
-    """The joints that move a link and no foot, as they are counted in ``robot.joint_names``."""
+    """Return the indices in ``robot.joint_names`` of the joints that move a link but no foot."""
     tree = robot.tree
     return [j - 1 for j in tree.support[tree.frames[link][0]] if not any(j in tree.support[foot] for foot in tree.feet)]
 
 
 def stopped_joints(robot: Robot, link: str) -> tuple[int, ...]:
-    """Those of ``arm_joints`` that have a stop on either side."""
+    """Return those of ``arm_joints`` that have a stop on either side."""
     return tuple(j for j in arm_joints(robot, link) if np.isfinite(_stops(robot, j)).any())
 
 
@@ -113,7 +114,9 @@ def _stops(robot: Robot, j: int) -> tuple[float, float]:
 def stop_accelerations(
     robot: Robot, link: str, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nv"]]:
-    """The least and the greatest acceleration with which the arm's joints do not pass their stops; 1e30 is none."""
+    """Return the smallest and largest acceleration with which the arm's joints stay within their stops; 1e30 for
+    none.
+    """
     low, high = [np.full(robot.nv, far) + 0.0 * v for far in (-1e30, 1e30)]
     for j in stopped_joints(robot, link):
         lower, upper = _stops(robot, j)
@@ -127,7 +130,7 @@ def stop_accelerations(
 
 
 def _approach_velocity(error: Float[ndarray, "3"], gain: float, max_speed: float) -> Float[ndarray, "3"]:
-    """The velocity gain x away, or one that is as fast as it may be."""
+    """Return the approach velocity: gain times distance, limited to the maximum speed."""
     velocity = gain * error
     return velocity * (max_speed / np.maximum(np.sqrt(velocity @ velocity + 1e-12), max_speed))
 
@@ -135,7 +138,7 @@ def _approach_velocity(error: Float[ndarray, "3"], gain: float, max_speed: float
 def reach_task(
     robot: Robot, reach: Reach, reach_goal: Float[ndarray, "6"], q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 ) -> ReachTask:
-    """The task at one state; ``velocity`` as of ``Reach.velocity``."""
+    """Return the task at one state; ``velocity`` as in ``Reach.velocity``."""
     hand = hand_of(robot, reach.link, reach.point)
     J, rate = feet_jacobian(hand, q)[-1], feet_bias_acceleration(hand, q, v)[-1]
     kd = reach.damping
@@ -147,7 +150,7 @@ def reach_task(
     if reach.rotation is None:
         return ReachTask(J=J[3:], goal=goal, weight=reach.weight, pushes=pushes, low=low, high=high)
     body, X_BL = robot.tree.frames[reach.link]
-    R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # what is left to turn, world axes
+    R = np.array(reach.rotation) @ (body_poses(robot, q)[body].R @ X_BL.R).T  # remaining rotation, world axes
     rotation_error = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     angular = kd * (_approach_velocity(rotation_error, gain, _MAX_LINK_RATE) - J[:3] @ v) - rate[:3]
     return ReachTask(
@@ -163,7 +166,7 @@ def reach_task(
 def remove_task_motions(
     robot: Robot, reach: Reach, J: Float[ndarray, "m nv"], free: Float[ndarray, "nj nj"]
 ) -> Float[ndarray, "nj nj"]:
-    """``free`` (``posture.free_motions``) with what the arm needs for its task taken out."""
+    """Return ``free`` (``posture.free_motions``) without the motions that the arm needs for its task."""
     arm, P = arm_joints(robot, reach.link), np.array(free)
     J_arm = np.stack([J[:, 6 + j] for j in arm], axis=1)
     A = J_arm @ J_arm.T + _SINGULAR_DAMPING * np.eye(len(J_arm))
@@ -177,7 +180,7 @@ def remove_task_motions(
 def keep_off_stops(
     robot: Robot, link: str, posture_error: Float[ndarray, "nj"], q: Float[ndarray, "nq"]
 ) -> Float[ndarray, "nj"]:
-    """How far joints are from their posture, ``posture_error``, and from stops of the arm's joints that are near."""
+    """Return the posture error of joints, and of the arm's joints near their stops."""
     error = np.array(posture_error)
     for j in stopped_joints(robot, link):
         lower, upper = _stops(robot, j)

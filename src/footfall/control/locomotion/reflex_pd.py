@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
@@ -29,13 +28,14 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(eq=False, kw_only=True)
 class ReflexPD(Controller):
     """Joint PD on the foot trajectories of a gait driven by oscillators, with reflexes that change the trajectories.
 
-    ``reflexes`` are those of Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
+    ``reflexes`` are as in Locomotion: ``Reflexes(...)``, True, False or names. ``faster`` is the gait that the
     response ``speed_gait`` changes to, with its gains. Activations are listed in ``log`` and recorded as events.
     """
 
@@ -45,16 +45,16 @@ class ReflexPD(Controller):
     rate: float = 1000.0  # [Hz]
     coupling: float = 4.0  # of the oscillators [1/s]
     oscillator: str | Network = "kuramoto"
-    speed_feedback: float = 0.5  # [1/s], as of JointPD
+    speed_feedback: float = 0.5  # [1/s], as in JointPD
     reflexes: Given = True
     faster: Gait | None = None
     faster_gains: tuple[float, float] | None = None
     spine_kp: float = SPINE_GAINS[0]
     spine_kd: float = SPINE_GAINS[1]
     friction: float = 0.6  # assumed unless feet slide
-    inverse: str = "closed"  # as of JointPD
+    inverse: str = "closed"  # as in JointPD
 
-    info = ControllerInfo(traceable=False)  # what reflexes did is written down as it happens
+    info = ControllerInfo(traceable=False)  # reflexes are logged as they act
 
     def __post_init__(self) -> None:
         if not isinstance(self.gait, Gait):
@@ -77,7 +77,7 @@ class ReflexPD(Controller):
 
     @staticmethod
     def tuned(robot: Robot | str, gait: str = "walk", **options: Any) -> ReflexPD:
-        """The controller with a robot's known-good constants; its faster gait is its trot."""
+        """Create the controller with a robot's tuned constants; its faster gait is its trot."""
         known, trot = for_robot(robot, gait), for_robot(robot, "trot")
         faster = {"faster": trot.gait.replace(knees=known.gait.knees), "faster_gains": (trot.kp, trot.kd)}
         return ReflexPD(gait=known.gait, **{"kp": known.kp, "kd": known.kd, **faster, **options})
@@ -87,13 +87,13 @@ class ReflexPD(Controller):
         return planar_targets(robot, self.gait, np.zeros(4), np.zeros(4))
 
     def nominal_command(self, robot: Robot) -> Command:
-        """Return its gait's speed, where it follows one."""
+        """Return its gait's speed, if it follows one."""
         follows = self.speed_feedback and self.gait.stride
         return Command(forward=float(self.gait.speed)) if follows else Command()
 
     def start(self, robot: Robot) -> StepMemory:
         if not robot.floating:
-            raise InputError(f"robot '{robot.name}' has a fixed base: reflexes are for robots that walk")
+            raise InputError(f"robot '{robot.name}' has a fixed base: reflexes need a robot that walks")
         check_gait(robot, self.gait)
         self.log.clear()
         self._last_acting.clear()
@@ -122,7 +122,7 @@ class ReflexPD(Controller):
         self._set_up(robot, gravity)
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> Stepper:
-        """The constants, made anew for another robot or gravity, and the tick compiled if there is a compiler."""
+        """Create the constants anew for another robot or gravity, and compile the tick if there is a compiler."""
         stepper = self._stepper
         if stepper is None or stepper.robot is not robot or stepper.gravity != gravity:
             faster = self.faster or self.gait

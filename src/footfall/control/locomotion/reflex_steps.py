@@ -1,8 +1,8 @@
 """One tick of joint PD on a gait with reflexes and responses (the DynaKat report): plain NumPy.
 
-Oscillators pace the legs. What the feet feel ends a swing early, prolongs one downwards, lifts one over what it hit or
-shortens the stride; what the trunk does puts feet aside or folds the legs; slope, rough ground and speed change the
-gait. The rules are those of ``reflexes``; here they move targets of joints, where ``Locomotion`` moves forces.
+Oscillators time the legs. Contact ends a swing early, extends it downwards, lifts it over an obstacle or shortens the
+stride; the motion of the trunk moves feet sideways or folds the legs; slope, rough ground and speed change the gait.
+The rules are those of ``reflexes``; here they change joint targets, whereas ``Locomotion`` changes forces.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
@@ -33,15 +32,16 @@ from footfall.spatial.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace import norm, smoothstep
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-# hip height [m] of the robot that lengths of the reflexes are for: others' are in proportion
+# hip height [m] for which lengths of the reflexes are given; they scale in proportion
 REFERENCE_HIP_HEIGHT = 0.28
-MAX_REACH_DOWN = 0.25  # of the hip's height, that a foot without ground reaches down
-MAX_SIDESTEP = 0.45  # of the hip's height, that feet are put aside at most
-MAX_SLOPE = 0.35  # rise over run that the response to a slope makes up for, at most
-TILT_TIME = 1.0  # [s], mean of a tilt that is the ground's and not the gait's
-GAIT_CHANGE_TIME = 2.0  # [s] that the response to speed takes from one gait to the other
-GEAR_UP_FROUDE, GEAR_DOWN_FROUDE = (0.04,), (0.025,)  # Froude numbers at which it changes
+MAX_REACH_DOWN = 0.25  # fraction of the hip's height by which a foot without ground reaches down
+MAX_SIDESTEP = 0.45  # fraction of the hip's height by which feet move sideways at most
+MAX_SLOPE = 0.35  # largest rise over run for which the response to a slope compensates
+TILT_TIME = 1.0  # [s], averaging time that separates a tilt of the ground from that of the gait
+GAIT_CHANGE_TIME = 2.0  # [s] that the speed response takes to change gaits
+GEAR_UP_FROUDE, GEAR_DOWN_FROUDE = (0.04,), (0.025,)  # Froude numbers at which the gait changes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,20 +51,20 @@ class Stepper:
     robot: Robot
     change: Transition
     network: Network
-    kp: tuple[float, float]  # of the two gaits [N m/rad]
+    kp: tuple[float, float]  # gains of the two gaits [N m/rad]
     kd: tuple[float, float]  # [N m s/rad]
     spine: tuple[float, float]
     rate: float  # [Hz]
     speed_feedback: float  # [1/s]
-    friction: float  # assumed unless feet slide
-    crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
-    limits: Float[ndarray, "nj"]  # of torques [N m]
+    friction: float  # assumed until feet slide
+    crouch: Float[ndarray, "nj"]  # crouch of a safe stop [rad]
+    limits: Float[ndarray, "nj"]  # limits of torques [N m]
     gravity: Gravity = GRAVITY
     inverse: str = "closed"
 
     @cached_property
     def height(self) -> float:
-        """The height of the hips over the ground [m]."""
+        """Return the height of the hips over the ground [m]."""
         return float(np.mean([stance.hip_height for stance in stances(self.robot, self.change.first)]))
 
     @cached_property
@@ -74,18 +74,18 @@ class Stepper:
 
 @dataclass(frozen=True, kw_only=True)
 class StepMemory:
-    """The state of the controller that one tick hands to the next."""
+    """The state of the controller passed from one tick to the next."""
 
     time: Scalar  # [s]
     rhythm: dict[str, ndarray]
-    stride: Float[ndarray, "2"]  # of the speed feedback
-    blend: Scalar  # of the second gait
-    sidestep_offset: Float[ndarray, "4 2"]  # by which feet are off their paths, trunk axes [m]
-    tilt: Float[ndarray, "2"]  # the plumb line's way per metre of depth, trunk axes: a slow mean
+    stride: Float[ndarray, "2"]  # state of the speed feedback
+    blend: Scalar  # fraction of the second gait
+    sidestep_offset: Float[ndarray, "4 2"]  # displacement of the feet from their paths, trunk axes [m]
+    tilt: Float[ndarray, "2"]  # slow mean of the plumb line's direction, horizontal over vertical, trunk axes
     down: Float[ndarray, "4"]
     last_down: Float[ndarray, "4 3"]
     reflex: ReflexMemory
-    joints: Float[ndarray, "nj"]  # commanded [rad]
+    joints: Float[ndarray, "nj"]  # commanded joint positions [rad]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,15 +93,15 @@ class _Feet:
     """The feet at a tick, world axes."""
 
     positions: Float[ndarray, "4 3"]
-    contact_velocities: Float[ndarray, "4 3"]  # velocities where they touch
+    contact_velocities: Float[ndarray, "4 3"]  # velocities at the contact points
     forces: Float[ndarray, "4 3"]
     in_contact: Float[ndarray, "4"]
     in_stance: Float[ndarray, "4"]  # 1 in stance by the oscillators
-    swing_fraction: Float[ndarray, "4"]  # of the swing, 1 in stance
+    swing_fraction: Float[ndarray, "4"]  # fraction of the swing, 1 in stance
 
 
 def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory) -> tuple[JointCommand, StepMemory]:
-    """The joints' targets at this tick and the memory for the next."""
+    """Return the joint targets of this tick and the memory for the next."""
     robot, dt, before = stepper.robot, 1.0 / stepper.rate, memory.reflex
     R, g = to_rotation(sensed.q[3:7]), strength(stepper.gravity)
     weight, unit = weight_of(robot.mass, stepper.gravity), stepper.height / REFERENCE_HIP_HEIGHT
@@ -156,7 +156,7 @@ def step(stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory)
 
 
 def _gear_blend(stepper: Stepper, reflex: ReflexMemory, blend: Scalar) -> Scalar:
-    """Return the fraction of the second gait, which moves towards what the speed needs."""
+    """Return the fraction of the second gait, which moves towards the one required by the speed."""
     max_change = 1.0 / (GAIT_CHANGE_TIME * stepper.rate)
     goal = np.where(reflex.has("speed_gait"), np.minimum(reflex.gear, 1.0), 0.0)
     return blend + np.clip(goal - blend, -max_change, max_change)
@@ -249,7 +249,7 @@ def _trunk(
     falling_for, folded = safe_stop.update_folding(
         has("safe_stop"), safe_stop.fall_is_certain(R[2, 2]), before.falling_for, before.folded, dt
     )
-    # feet in the air go where the capture point went; those that stand bring the trunk back over them
+    # swing feet follow the capture point; stance feet bring the trunk back over them
     capture_offset = np.sqrt(H / g) * (R.T @ (velocity - velocity_des))[:2]
     goal = np.where(alarm > 0.0, np.clip(capture_offset, -MAX_SIDESTEP * H, MAX_SIDESTEP * H), 0.0)
     quickly, slowly = dt / 0.05, dt / 0.3
@@ -280,7 +280,7 @@ def _trunk(
 def _strides(
     stepper: Stepper, sensed: Sensed, command: Command, memory: StepMemory, blend: Scalar, ramp: Scalar
 ) -> tuple[Scalar, Float[ndarray, "2"]]:
-    """(how many of the gait's strides to take in one, memory of the speed feedback)."""
+    """Return (the stride as a multiple of the gait's, memory of the speed feedback)."""
     change, robot = stepper.change, stepper.robot
     if not stepper.speed_feedback:
         return 1.0, memory.stride
@@ -296,7 +296,7 @@ def _strides(
 def _targets(
     stepper: Stepper, offsets: Float[ndarray, "4 3"], blend: Operand, last: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
-    """Joint angles [rad] that put the feet at offsets [m] from their positions under the hips."""
+    """Return joint angles [rad] that put the feet at offsets [m] from their positions below the hips."""
     robot, change = stepper.robot, stepper.change
     stand = robot.poses.get("stand")
     targets: list[Operand] = [0.0] * robot.nj if stand is None else [float(angle) for angle in stand.joints]
@@ -367,7 +367,7 @@ def _reflex_memory(
 def _command(
     stepper: Stepper, sensed: Sensed, position: Float[ndarray, "nj"], blend: Scalar, folded: Scalar, weight: Scalar
 ) -> JointCommand:
-    """The gains of the gait, or the soft ones of legs that fold."""
+    """Return the command with the gains of the gait, or soft ones while the legs fold."""
     robot, is_folded = stepper.robot, folded > 0.5
     kp, kd = (
         gains_of(robot, a + (b - a) * blend, spine) for (a, b), spine in zip((stepper.kp, stepper.kd), stepper.spine)

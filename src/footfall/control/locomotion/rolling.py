@@ -1,10 +1,10 @@
-"""Wheels at the ends of legs, within the whole-body program (Bjelonic et al. 2019, "Keep rollin'").
+"""Wheels at the ends of legs, within the whole-body QP (Bjelonic et al. 2019, "Keep rollin'").
 
-What does not accelerate is the point of the wheel that touches, r = -radius n under its centre: along the wheel its
-centre moves by wheel speed times radius, and sideways it sticks. Its Jacobian J_c = J - r~ J_turn has a column for the
-wheel's own joint, so that contact forces reach the wheels' motors and the program finds their torques as it does those
-of the legs. A leg with a wheel has one joint more than its contact feels: it may roll to and fro under the trunk, and
-this motion keeps the posture. Wheels roll ahead with all of them down; to turn or to go sideways they step.
+The contact point of the wheel, r = -radius n below its centre, does not accelerate: along the wheel its centre moves at
+wheel speed times radius, and sideways it sticks. Its Jacobian J_c = J - r~ J_turn has a column for the wheel's joint,
+so that contact forces act on the wheels' motors and the QP finds their torques like those of the legs. A leg with a
+wheel has one redundant joint: it can roll back and forth below the trunk, and this motion keeps the posture. The robot
+drives forwards with all wheels in contact; to turn or to move sideways it steps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import standing_state
@@ -22,25 +21,26 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import skew
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-MAX_ROLLING_SPEED = 3.0  # [m/s] of a robot that rolls
-_SLIP_DAMPING = 40.0  # [1/s] at which the contact of a wheel that slips is stopped
-_WHEEL_GAIN = 60.0  # [1/s] at which wheels take the speed of the robot
-_LEG_STIFFNESS_SCALE = 2.5  # times the usual stiffness, by which legs keep their wheels under the hips
+MAX_ROLLING_SPEED = 3.0  # [m/s], top speed of a robot on wheels
+_SLIP_DAMPING = 40.0  # [1/s] at which a wheel's contact point stops slipping
+_WHEEL_GAIN = 60.0  # [1/s] at which wheels reach the speed of the robot
+_LEG_STIFFNESS_SCALE = 2.5  # multiple of the usual stiffness with which legs keep their wheels below the hips
 
 
 @dataclass(frozen=True)
 class Wheel:
     """A driven wheel at the end of a leg."""
 
-    joint: int  # as joints are counted in ``robot.joint_names``
-    sense: float  # 1 where a positive rate rolls forward, else -1
+    joint: int  # index in ``robot.joint_names``
+    sense: float  # 1 if a positive rate rolls forward, otherwise -1
     radius: float
 
 
 @lru_cache(maxsize=64)
 def wheels_of(robot: Robot) -> tuple[Wheel, ...]:
-    """The wheels of the first four feet; none if they are feet."""
+    """Return the wheels of the first four feet; none if they are feet."""
     tree, feet = robot.tree, robot.feet[:4]
     turning = [foot.axis is not None and tree.is_wheel(k) for k, foot in enumerate(feet)]
     if not any(turning):
@@ -53,13 +53,13 @@ def wheels_of(robot: Robot) -> tuple[Wheel, ...]:
     found = []
     for body, foot in zip(tree.feet, feet):
         axis = poses[body].R @ tree.bodies[body].axis
-        found.append(Wheel(body - 1, 1.0 if axis[1] > 0 else -1.0, foot.radius))  # axis x up is forward
+        found.append(Wheel(body - 1, 1.0 if axis[1] > 0 else -1.0, foot.radius))  # an upward x axis is forward
     return tuple(found)
 
 
 @dataclass(frozen=True)
 class Rolling:
-    """Jacobian and bias of each foot's contact point, and the acceleration that it is to have while it is down."""
+    """Jacobian and bias of each foot's contact point, and its desired acceleration during contact."""
 
     J: Float[ndarray, "4 3 nv"]
     rate_J: Float[ndarray, "4 3"]
@@ -76,7 +76,7 @@ def rolling(
     normal: Float[ndarray, "3"],
     down: Float[ndarray, "4"],
 ) -> Rolling:
-    """The contact points of wheels that are down, and the centres of those that are up."""
+    """Return the contact points of wheels in contact, and the centres of the others."""
     points, rates, stops = [], [], []
     for k, wheel in enumerate(wheels):
         contact_offset = skew(wheel.radius * normal)  # -r~
@@ -91,7 +91,7 @@ def rolling(
 def wheel_posture(
     wheels: tuple[Wheel, ...], posture: Float[ndarray, "nj"], v: Float[ndarray, "nv"], speed: Scalar
 ) -> Float[ndarray, "nj"]:
-    """Wanted accelerations of the joints: wheels follow the speed of the robot [m/s], legs stay under it."""
+    """Return desired accelerations of the joints: wheels follow the speed of the robot [m/s], legs stay below it."""
     accelerations = _LEG_STIFFNESS_SCALE * posture
     for wheel in wheels:
         rate = wheel.sense * speed / wheel.radius
@@ -100,6 +100,6 @@ def wheel_posture(
 
 
 def without_forward(heading: Float[ndarray, "3 3"], velocity: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """Return the part of a velocity that wheels cannot roll: all but that along the heading."""
+    """Return the component of a velocity that wheels cannot roll: all but that along the heading."""
     ahead = heading[:, 0]
     return velocity - (ahead @ velocity) * ahead

@@ -1,8 +1,8 @@
 """The single rigid body of a quadruped and the convex MPC on it (Di Carlo et al. 2018; the slides: stage one of two).
 
-The robot is one body of the whole mass with the locked inertia of its standing pose, moved by forces at the feet that
-the gait plans to be down. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces of a
-horizon come from one quadratic program with friction pyramids (``horizon``).
+The robot is one body with the whole mass and the locked inertia of its standing pose, moved by forces at the feet in
+planned stance. With small roll and pitch the dynamics are linear in (Θ, p, ω, v), and the forces over a horizon come
+from one QP with friction pyramids (``horizon``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import own_joints
@@ -20,16 +19,19 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)
 class SingleBody:
-    """Mass [kg], inertia about the centre of mass in base axes [kg m²], and where that is in the base [m]."""
+    """Mass [kg], inertia about the centre of mass in base axes [kg m²], and position of the centre of mass in the
+    base [m].
+    """
 
     mass: float
     inertia: Float[ndarray, "3 3"]
     com: Float[ndarray, "3"]
-    inverse: Float[ndarray, "3 3"]  # of the inertia
+    inverse: Float[ndarray, "3 3"]  # inverse of the inertia
     gravity: Gravity = GRAVITY  # world axes [m/s²]
 
     @property
@@ -38,7 +40,7 @@ class SingleBody:
 
     @staticmethod
     def of(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
-        """The robot locked in a pose."""
+        """Return the single body of the robot locked in a pose."""
         q, _ = robot.state(joints)
         com, M = center_of_mass(robot, q), mass_matrix(robot, q)
         inertia = M[:3, :3] - robot.mass * ((com @ com) * np.eye(3) - np.outer(com, com))
@@ -46,25 +48,23 @@ class SingleBody:
 
     @staticmethod
     def on_its_feet(robot: Robot, joints: Float[ndarray, "nj"], gravity: Gravity = GRAVITY) -> SingleBody:
-        """Make the body that forces f at the feet move when torques are -Jᵀf: TᵀMT about the centre of mass, T the
-        motions of base and legs that leave the feet where they are. Feet that stand do not turn with the trunk, so that
-        it rolls with a third of the locked inertia, and rotors that turn as the legs bend add to it."""
+        """Return the single body that foot forces f move when torques are -Jᵀf."""
         q, _ = robot.state(joints)
         com, M, J = center_of_mass(robot, q), mass_matrix(robot, q), feet_jacobian(robot, q)[:, 3:]
         T = np.concatenate([np.eye(6), np.zeros((robot.nj, 6))])
         for k in range(robot.nf):
             leg = own_joints(robot, k)
             T[[6 + j for j in leg]] = -np.linalg.pinv(J[k][:, [6 + j for j in leg]]) @ J[k][:, :6]
-        about = np.concatenate([np.eye(3), skew(com)])  # a turn about the centre of mass, as a motion of the base
+        about = np.concatenate([np.eye(3), skew(com)])  # a rotation about the centre of mass, as a motion of the base
         inertia = about.T @ T.T @ M @ T @ about
         return SingleBody(robot.mass, inertia, com, np.linalg.inv(inertia), gravity)
 
     def base_acceleration(
         self, R_WB: Float[ndarray, "3 3"], V_WB_B: Float[ndarray, "6"], arms: Float[ndarray, "4 3"]
     ) -> tuple[Float[ndarray, "6 12"], Float[ndarray, "6"]]:
-        """(B, b): forces f at ``arms`` from the centre of mass, world axes, give the base the acceleration B f + b.
+        """Return (B, b): forces f at ``arms`` from the centre of mass, world axes, accelerate the base by B f + b.
 
-        Spatial, of the base's origin, in base axes: what the whole-body program calls the base's acceleration.
+        The acceleration is spatial, of the base's origin, in base axes, as in the whole-body QP.
         """
         w, v, c = V_WB_B[:3], V_WB_B[3:], self.com
         angular = np.concatenate([self.inverse @ R_WB.T @ skew(arm) for arm in arms], axis=1)
@@ -76,7 +76,8 @@ class SingleBody:
 
 
 def friction_pyramid(mu: float, normal: Float[ndarray, "3"] | None = None) -> Float[ndarray, "5 3"]:
-    """Rows P with P f >= 0 for a force in a pyramid within the friction cone about ``normal``; the last row is f_n.
+    """Return rows P with P f >= 0 for a force in a pyramid within the friction cone about ``normal``; the last row is
+    f_n.
 
     The pyramid is inscribed (μ/√2 along its axes), so that a force in it is in the cone.
     """

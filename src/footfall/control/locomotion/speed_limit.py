@@ -1,9 +1,11 @@
-"""How fast a command may ask a robot to walk: what its legs reach, how long a gait stands, how fast legs swing.
+"""The largest walking speed that may be commanded: from the reach of legs, the stance of a gait and the speed of
+swings.
 
-Measured under ``whole_body``, 8 s or more on the plane, at once. Trots hold 1.20 m/s on Mini Cheetah (1.26 falls),
-2.0 on Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.05 on HyQ (2.17 falls), 0.70 on Solo 12 (0.74
-falls: its file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on ``spined``; a walk
-0.5 on Mini Cheetah (0.6 falls), 0.3 on DynaKat (0.35 falls). The limits lie below these: strong robots do more.
+Measured under ``whole_body`` for 8 s or more on the plane, from a step command. Trots keep 1.20 m/s on Mini Cheetah
+(1.26 falls), 2.0 on Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.05 on HyQ (2.17 falls), 0.70 on Solo
+12 (0.74 falls: its file states 1000 N m, and a nearly straight leg catapults it), 0.85 on DynaKat, 2.0 on
+``spined``; a walk 0.5 on Mini Cheetah (0.6 falls), 0.3 on DynaKat (0.35 falls). The limits lie below these: strong
+robots do more.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -20,26 +21,29 @@ from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-UNKNOWN_REACH_SPEED = 1.5  # [m/s] of legs whose reach nobody knows
-# of what a leg reaches to either side of its hip, by a stance; by short ones of gallops
+UNKNOWN_REACH_SPEED = 1.5  # [m/s] for legs of unknown reach
+# fraction of the reach of a leg to either side of its hip that a stance uses; for short stances of gallops
 REACH_FRACTION, MAX_REACH_FRACTION = 0.6, 0.75
-# of that where a file says no sensible torques: nothing holds back a leg that is nearly straight
+# fraction of that for a file without sensible torques: nothing limits a leg that is nearly straight
 NO_TORQUE_LIMIT_FRACTION = 0.7
-MAX_TORQUE_PER_MASS = 20.0  # torque limits beyond this times the mass are none [N m/kg]
-SWING_PEAK_RATIO = 1.875  # of a minimum-jerk swing's mean speed
-SWING_HEIGHT = 0.8  # of the hip's height, where a foot swings past it
-MOTOR_SPEED_MARGIN = 1.2  # a motor's highest speed, at a swing's fastest: what it lags there it makes up later
+MAX_TORQUE_PER_MASS = 20.0  # torque limits beyond this, times the mass, are ignored [N m/kg]
+SWING_PEAK_RATIO = 1.875  # peak over mean speed of a minimum-jerk swing
+SWING_HEIGHT = 0.8  # fraction of the hip's height at which a foot swings past it
+MOTOR_SPEED_MARGIN = 1.2  # peak speed of a swing over a motor's top speed: the lag is made up later
 
 
 @dataclass(frozen=True)
 class LegLimits:
-    """Reach and swing speed of a robot's legs, by the worst of them; 0 and infinity where the model does not say."""
+    """Reach and swing speed of a robot's legs, for the worst of them; 0 and infinity if the model does not define
+    them.
+    """
 
-    step: float  # how far ahead of its hip a leg puts its foot on the ground [m]
-    swing: float  # how fast a foot may swing past its hip [m/s]
-    strong: bool  # whether motors have limits of torque that make sense
-    hip: str = ""  # the joint that limits the swing, and how fast it turns, in words
+    step: float  # how far ahead of its hip a leg can place its foot on the ground [m]
+    swing: float  # largest speed of a foot swinging past its hip [m/s]
+    strong: bool  # whether motors have sensible torque limits
+    hip: str = ""  # the joint that limits the swing, and its speed limit, as text
 
     @staticmethod
     def of(robot: Robot, stand: Float[ndarray, "nj"]) -> LegLimits:
@@ -60,9 +64,9 @@ class LegLimits:
         return LegLimits(max(0.0, min(squares)) ** 0.5, min(swings, default=math.inf), strong, slowest)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
-        """The forward speed at which a stance goes over as much as a leg reaches [m/s]: the shorter, the faster.
+        """Return the forward speed at which a stance uses the whole reach of a leg [m/s]; shorter stances permit more.
 
-        Less where a swing would take more than the motors of the hips turn.
+        Lower where a swing would exceed the speed of the hip motors.
         """
         if self.step <= 0.0:
             return UNKNOWN_REACH_SPEED + 0.0 * duty
@@ -70,26 +74,26 @@ class LegLimits:
         return stepping if math.isinf(self.swing) else np.minimum(stepping, swinging)
 
     def reason(self, duty: float, period: float) -> str:
-        """Return what sets the speed that is ``fastest``, in words."""
+        """Return what limits ``fastest``, as text."""
         if self.step <= 0.0:
             return "how far its legs reach is not known"
         stepping, swinging = self._speeds(duty, period)
         return self.hip if swinging < stepping else f"its legs reach {self.step:.3g} m ahead of their hips"
 
     def _speeds(self, duty: Scalar, period: Scalar) -> tuple[Scalar, Scalar]:
-        """Return the speeds at which a stance goes as far, and a swing as fast, as a leg can."""
+        """Return the speeds limited by the reach of a stance, and by the speed of a swing."""
         # the longer feet stand, the more the body sways and gains on them meanwhile
         reached = np.clip(REACH_FRACTION + 3.0 * (0.6 - duty), REACH_FRACTION, MAX_REACH_FRACTION) * (
             1.0 if self.strong else NO_TORQUE_LIMIT_FRACTION
         )
         stepping = 2.0 * reached * self.step / (duty * period)
-        # of a foot that swings, in speeds of the robot
+        # speed of a swing foot, in units of the robot's
         past_the_hip = SWING_PEAK_RATIO / np.maximum(1.0 - duty, 0.05) - 1.0
         return stepping, MOTOR_SPEED_MARGIN * self.swing / past_the_hip
 
 
 def _hip(leg: Leg) -> int:
-    """The joint that swings a leg fore and aft."""
+    """Return the joint that swings a leg fore and aft."""
     return leg.joints[leg.kind.index("P")]
 
 

@@ -1,4 +1,4 @@
-"""The records of locomotion: constants, memory from tick to tick, and the plan that goes to the solvers."""
+"""The records of locomotion: constants, memory from tick to tick, and the plan for the solvers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command
@@ -27,14 +26,15 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-# a command is clipped to these; forward to what gait and legs can do (``LocomotionModel.fastest``) if that is known
+# limits of a command; forward speed is limited by gait and legs (``LocomotionModel.fastest``) if that is known
 COMMAND_LIMITS = Command(forward=UNKNOWN_REACH_SPEED, sideways=0.6, turn=1.5, height=0.08, roll=0.25, pitch=0.25)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LocomotionModel:
-    """The constants of a tick: a robot, its gait, how often, how it stands, and how its forces are found."""
+    """The constants of a tick: robot, gait, rates, standing pose and force stage."""
 
     robot: Robot
     gait: Gait
@@ -42,23 +42,23 @@ class LocomotionModel:
     friction: float
     clearance: float
     gains: LocomotionGains
-    height: float  # of the base over the ground [m]
-    feet: Float[ndarray, "4 3"]  # under the hips, from the base, base axes [m]
+    height: float  # height of the base over the ground [m]
+    feet: Float[ndarray, "4 3"]  # positions below the hips, from the base, base axes [m]
     stand: Float[ndarray, "nj"]  # joints of the standing pose [rad]
     body: SingleBody
-    reach: Reach | None = None  # what an arm does
+    reach: Reach | None = None  # task of an arm
     stage: str  # one of ``STAGES`` of ``locomotion``
-    stage_one_body: SingleBody  # that the forces of stage one move
+    stage_one_body: SingleBody  # single body that the forces of stage one move
     mpc_rate: float  # [Hz]
-    joint_kd: float  # per kg of robot [N m s/rad]
+    joint_kd: float  # damping per kg of robot [N m s/rad]
     torque_limits: Float[ndarray, "nj"]  # [N m]
-    crouch: Float[ndarray, "nj"]  # of a safe stop [rad]
+    crouch: Float[ndarray, "nj"]  # crouch of a safe stop [rad]
 
-    NOT_IN_DIGEST = ("gait",)  # which is in the memory
+    NOT_IN_DIGEST = ("gait",)  # its gait is in the memory
 
     @property
     def ticks_between_solves(self) -> int:
-        """Ticks from one MPC to the next, unless a foot comes or goes."""
+        """Return the ticks from one MPC to the next, unless a foot lands or lifts."""
         return max(1, round(self.rate / self.mpc_rate))
 
     @staticmethod
@@ -115,63 +115,63 @@ class LocomotionModel:
 
     @property
     def driven(self) -> ActuatedJoints | None:
-        """The joints with motors of a robot with closed loops; None without."""
+        """Return the joints with motors of a robot with closed loops; None without loops."""
         return actuated_joints(self.robot)
 
     @property
     def reduced_robot(self) -> Robot:
-        """The robot as the whole-body program sees it."""
+        """Return the robot as the whole-body QP sees it."""
         return self.robot if self.driven is None else self.driven.serial_robot
 
     @property
     def stopped(self) -> tuple[int, ...]:
-        """The joints of an arm whose stops bound their accelerations."""
+        """Return the joints of an arm whose stops bound their accelerations."""
         return () if self.reach is None else stopped_joints(self.robot, self.reach.link)
 
     def all_joints(self, values: Float[ndarray, "nd"]) -> Float[ndarray, "nj"]:
-        """Numbers of the joints that the program drives, for all joints."""
+        """Return numbers of the joints that the QP drives, for all joints."""
         return values if self.driven is None else self.driven.all_joints(values, self.robot.nj)
 
     @property
     def wheels(self) -> tuple[rolling.Wheel, ...]:
-        """None of a robot that walks on feet."""
+        """Return the wheels; None for a robot on feet."""
         return rolling.wheels_of(self.robot)
 
     @cached_property
     def legs(self) -> LegLimits:
-        """The limits of the legs."""
+        """Return the limits of the legs."""
         return LegLimits.of(self.robot, self.stand)
 
     def fastest(self, duty: Scalar, period: Scalar) -> Scalar:
-        """The forward speed that a command may ask for [m/s]; wheels roll at theirs whatever the legs do."""
+        """Return the largest forward speed of a command [m/s]; for wheels, independent of the legs."""
         walking_speed = self.legs.fastest(duty, period)
         return np.maximum(rolling.MAX_ROLLING_SPEED, walking_speed) if self.wheels else walking_speed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """The state of the controller that one tick hands to the next."""
+    """The state of the controller passed from one tick to the next."""
 
-    tick: Scalar  # since the last MPC was due
-    phase: Scalar  # of the gait [cycles]
-    is_walking: Scalar  # 1 while the gait runs, 0 while it stands
+    tick: Scalar  # ticks since the last MPC was due
+    phase: Scalar  # phases of the gait [cycles]
+    is_walking: Scalar  # 1 while the gait runs, 0 while standing
     started: Scalar
     pose_des: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # the smoothed command: forward, sideways, turn
-    v_mean: Float[ndarray, "3"]  # of the base's velocity over the last strides, heading axes [m/s]
-    delays: Float[ndarray, "4"]  # of the gait, which may change while it walks [cycles]
-    timing: Float[ndarray, "2"]  # of the gait: duty, period [s]
+    v_mean: Float[ndarray, "3"]  # mean velocity of the base over the last strides, heading axes [m/s]
+    delays: Float[ndarray, "4"]  # delays of the gait, which may change while walking [cycles]
+    timing: Float[ndarray, "2"]  # duty and period of the gait [s]
     lift_off: Float[ndarray, "4 3"]
     last_down: Float[ndarray, "4 3"]
     down: Float[ndarray, "4"]
     reflex: ReflexMemory
-    forces: Float[ndarray, "4 3"]  # of stage one [N]
-    height_integral: Scalar  # by which the commanded height is raised, so that the trunk reaches it [m]
-    velocity_integral: Float[ndarray, "2"]  # by which the commanded velocity is raised, so that it is reached [m/s]
-    gait_goal: Float[ndarray, "6"]  # the gait that is wanted: delays [cycles], duty, period [s]
-    trouble: Float[ndarray, "3"]  # of stage one, stage two and what is sensed: 0, or what is wrong
-    hand: Float[ndarray, "nh"]  # where an arm's hand is wanted [m], and how it pushes [N]; none without an arm
-    last_sensed: LastSensed = NO_READING  # which a plan leaves out: it sees what may be trusted
+    forces: Float[ndarray, "4 3"]  # forces of stage one [N]
+    height_integral: Scalar  # increase of the commanded height, so that the trunk reaches it [m]
+    velocity_integral: Float[ndarray, "2"]  # increase of the commanded velocity, so that it is reached [m/s]
+    gait_goal: Float[ndarray, "6"]  # the desired gait: delays [cycles], duty, period [s]
+    trouble: Float[ndarray, "3"]  # status of stage one, stage two and sensors: 0, or a failure code
+    hand: Float[ndarray, "nh"]  # target of an arm's hand [m], and its push [N]; none without an arm
+    last_sensed: LastSensed = NO_READING  # omitted from a plan, which has checked readings instead
 
     @staticmethod
     def at_start(model: LocomotionModel, reflexes: Reflexes | None = None) -> Memory:
@@ -205,24 +205,24 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class LocomotionPlan:
-    """Where the base and the feet should go next, and the QP that finds the forces for it."""
+    """The next motion of the base and the feet, and the QP that finds the forces for it."""
 
     qp: WholeBodyQP
     bias: Float[ndarray, "nv"]
     J: Float[ndarray, "4 3 nv"]
-    acceleration: Float[ndarray, "6"]  # wanted of the base: ω̇ in base axes, classical in world axes
+    acceleration: Float[ndarray, "6"]  # desired acceleration of the base: ω̇ in base axes, classical in world axes
     swing: Float[ndarray, "4 3"]
-    posture: Float[ndarray, "nj"]  # wanted accelerations of the joints that are free [rad/s²]
+    posture: Float[ndarray, "nj"]  # desired accelerations of the redundant joints [rad/s²]
     feet: Float[ndarray, "4 3"]
     touchdown: Float[ndarray, "4 3"]
     normal: Float[ndarray, "3"]
     slope: Float[ndarray, "3"]  # height = slope[2] + slope[0] x + slope[1] y
     euler: Float[ndarray, "3"]  # roll, pitch, yaw
-    roll_pitch_des: Float[ndarray, "2"]  # wanted roll and pitch
-    v_des_ground: Float[ndarray, "3"]  # wanted velocity along the ground, world axes
-    height_des: Scalar  # wanted height of the base over the ground [m]
-    friction: float  # that may be counted on
-    timing: Float[ndarray, "2"]  # of the gait at this moment: duty, period [s]
+    roll_pitch_des: Float[ndarray, "2"]  # desired roll and pitch
+    v_des_ground: Float[ndarray, "3"]  # desired velocity along the ground, world axes
+    height_des: Scalar  # desired height of the base over the ground [m]
+    friction: float  # friction that may be relied on
+    timing: Float[ndarray, "2"]  # present gait: duty, period [s]
 
 
 __all__ = ["COMMAND_LIMITS", "LocomotionModel", "LocomotionPlan", "Memory"]

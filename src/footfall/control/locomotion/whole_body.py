@@ -1,10 +1,9 @@
-"""The whole-body program: accelerations and contact forces that follow every task at once (the slides, stage two).
+"""The whole-body QP: accelerations and contact forces for all tasks at once (the slides, stage two).
 
 min ½ xᵀHx + (f + F u)ᵀx with low <= (x, A x) <= high, where x = (accelerations, forces at the four feet) and u are the
-forces that stage one asks for. Rows of A: M a - Jᵀf = -bias on the base (no torque reaches it), torque limits on the
-joints, friction pyramids. Tasks, by weight: feet that are down do not accelerate, feet that are up follow their swing,
-the trunk moves as stage one's forces would move it (and a little by its own feedback), joints that feet and trunk leave
-free keep their posture.
+forces of stage one. Rows of A: M a - Jᵀf = -bias for the base (which is unactuated), torque limits of the joints,
+friction pyramids. Tasks, by weight: stance feet do not accelerate, swing feet follow their trajectories, the trunk
+moves as stage one's forces would move it (with a small feedback), redundant joints keep their posture.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reach import ReachTask
@@ -22,25 +20,27 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.solve import quadratic
 from nptrace.solve.factor import ldl, ldl_solve
 
 
 @dataclass(frozen=True, kw_only=True)
 class LocomotionGains:
-    """How hard the tasks pull, and what they weigh in the whole-body program."""
+    """Gains of the tasks, and their weights in the whole-body QP."""
 
     base_angular: tuple[float, float] = (120.0, 18.0)  # kp [1/s²], kd [1/s]
     base_linear: tuple[float, float] = (60.0, 12.0)
-    base_feedback: float = 0.3  # fraction of these on top of what the forces of stage one do to the trunk
+    base_feedback: float = 0.3  # fraction of these added to the effect of stage one's forces on the trunk
     swing: tuple[float, float] = (1500.0, 75.0)
     posture: tuple[float, float] = (300.0, 30.0)
     base_weight: float = 1.0
     swing_weight: float = 0.5
-    stance_weight: float = 20.0  # feet that are down do not accelerate
-    posture_weight: float = 0.1  # of the joints' free motions
-    base_axis_weights: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)  # of rotation, and of x, y, z in base axes
-    force_weight: float = 90.0  # of forces in robot weights
+    stance_weight: float = 20.0  # stance feet do not accelerate
+    posture_weight: float = 0.1  # weight of the joints' redundant motions
+    # weights of rotation, and of x, y, z in base axes
+    base_axis_weights: tuple[float, ...] = (0.1, 0.1, 0.1, 0.3, 0.3, 1.0)
+    force_weight: float = 90.0  # weight of forces in robot weights
     least: float = 1e-6
 
     def __post_init__(self) -> None:
@@ -57,7 +57,7 @@ class WholeBodyQP:
 
     H: Float[ndarray, "n n"]
     f: Float[ndarray, "n"]
-    F: Float[ndarray, "n 12"]  # by the forces u of stage one
+    F: Float[ndarray, "n 12"]  # coefficients of the forces u of stage one
     A: Float[ndarray, "m n"]
     low: Float[ndarray, "n_m"]
     high: Float[ndarray, "n_m"]
@@ -67,17 +67,16 @@ class WholeBodyQP:
 class Tasks:
     """The tasks of the whole-body QP, each in its own axes."""
 
-    base: Float[ndarray, "6"]  # wanted acceleration of the base, spatial, base axes, without stage one's forces
-    base_force_map: Float[ndarray, "6 12"]  # and by them
-    swing: Float[ndarray, "4 3"]  # wanted accelerations of the feet, world axes [m/s²]
-    joints: Float[ndarray, "nj"]  # wanted accelerations of the joints, of the free motions only [rad/s²]
-    free: Float[ndarray, "nj nj"]  # what these are: ``posture.free_motions``
+    base: Float[ndarray, "6"]  # desired spatial acceleration of the base in base axes, without stage one's forces
+    base_force_map: Float[ndarray, "6 12"]  # contribution of stage one's forces
+    swing: Float[ndarray, "4 3"]  # desired accelerations of the feet, world axes [m/s²]
+    joints: Float[ndarray, "nj"]  # desired accelerations of the joints, for the redundant motions only [rad/s²]
+    free: Float[ndarray, "nj nj"]  # these motions: ``posture.free_motions``
     down: Float[ndarray, "4"]
     normal: Float[ndarray, "3"]
-    stop_accelerations: Float[
-        ndarray, "4 3"
-    ]  # wanted accelerations of what touches, where it is down: none unless it slips
-    reach: ReachTask | None = None  # of an arm
+    # desired accelerations of contact points in stance: none unless they slip
+    stop_accelerations: Float[ndarray, "4 3"]
+    reach: ReachTask | None = None  # task of an arm
 
 
 def whole_body_qp(
@@ -91,7 +90,7 @@ def whole_body_qp(
     tasks: Tasks,
     gravity: Gravity = GRAVITY,
 ) -> WholeBodyQP:
-    """The program of one tick; feet that are up have no force, feet that are down do not accelerate."""
+    """Return the QP of one tick; swing feet have no force, stance feet do not accelerate."""
     nv, down = robot.nv, tasks.down
     n = nv + 12
     scale = gains.base_weight * np.array(gains.base_axis_weights)
@@ -132,15 +131,16 @@ def whole_body_qp(
 
 
 def torque_bounds(robot: Robot) -> Float[ndarray, "nj"]:
-    """Return the torque limit of every joint [N m], at most twenty times the robot's mass: some files leave it out or
-    write 1000."""
+    """Return the torque limit of every joint [N m], at most twenty times the robot's mass: some files omit it or write
+    1000.
+    """
     by_joint = {actuator.joint: actuator.torque_limit for actuator in robot.actuators}
     return np.array([min(by_joint.get(joint, np.inf), 20.0 * robot.mass) for joint in robot.joint_names])
 
 
-_ACCELERATION_UNIT = 10.0  # accelerations are counted in this [m/s², rad/s²]: numbers near 1 suit single precision
+_ACCELERATION_UNIT = 10.0  # unit of accelerations [m/s², rad/s²]: numbers near 1 suit single precision
 _ITERATIONS, _TOLERANCE = 40, 1e-9
-_SLACK, _MULTIPLIER = 0.1, 1.0  # to start from where bounds act
+_SLACK, _MULTIPLIER = 0.1, 1.0  # warm start of the active bounds
 
 
 def as_quadratic(
@@ -152,11 +152,11 @@ def as_quadratic(
     limits: Float[ndarray, "nj"],
     stopped: tuple[int, ...] = (),
 ) -> tuple[quadratic.QP, list[int], Float[ndarray, "n"]]:
-    """(the same program for the solver inside, the order of its unknowns, their units).
+    """Return (this QP for the built-in solver, the order of its unknowns, their units).
 
-    Legs come first, joints and force of each together, then other joints, then the base: what a leg does not touch is
-    a known zero. A foot that is up keeps an unknown force that moves nothing and is not bounded. The last row of a
-    pyramid follows from the others and is left out. Accelerations are bounded of the joints ``stopped``.
+    Legs come first, joints and force of each together, then other joints, then the base: couplings between legs are
+    structural zeros. A swing foot keeps an unknown force without effect or bounds. The last row of a pyramid follows
+    from the others and is omitted. Accelerations of the joints ``stopped`` are bounded.
     """
     nv, n = robot.nv, robot.nv + 12
     order = [x for k in range(4) for x in (*(6 + j for j in own_joints(robot, k)), *range(nv + 3 * k, nv + 3 * k + 3))]
@@ -194,8 +194,9 @@ def whole_body_torques(
     stopped: tuple[int, ...] = (),
     clip: bool = True,
 ) -> tuple[Float[ndarray, "nj"], quadratic.QPSolution]:
-    """(torques, how it went) of the whole-body program of a plan; a solution is within the limits up to rounding, and
-    clipped it is so exactly. ``stopped`` as of ``as_quadratic``."""
+    """Return (torques, solver status) of the whole-body QP of a plan; a solution is within the limits up to
+    rounding, and clipping makes that exact. ``stopped`` as in ``as_quadratic``.
+    """
     nv = robot.nv
     quadratic_program, order, units = as_quadratic(robot, weight, plan.qp, down, forces, limits, stopped)
     solution = quadratic.solve(quadratic_program, None, _ITERATIONS, _TOLERANCE, least=_SLACK, multiplier=_MULTIPLIER)
@@ -208,8 +209,9 @@ def whole_body_torques(
 def leg_torques(
     robot: Robot, plan: PyTree, down: Float[ndarray, "4"], forces: Float[ndarray, "4 3"], limits: Float[ndarray, "nj"]
 ) -> Float[ndarray, "nj"]:
-    """-Jᵀf where a foot is down, the leg's inertia times its wanted acceleration where it is up, the bias, and what
-    keeps the posture of the joints that are free."""
+    """Return -Jᵀf for stance feet, leg inertia times desired acceleration for swing feet, plus the bias and the
+    posture torques of redundant joints.
+    """
     nv = robot.nv
     M = plan.qp.A[6:nv, 6:nv]
     torque = np.array(plan.bias[6:] + M @ plan.posture)

@@ -1,4 +1,4 @@
-"""The two compiled functions that ``nmpc`` calls at every tick: follow the command, act by the last solve."""
+"""The two compiled functions that ``nmpc`` calls at every tick: follow the command, and apply the last solve."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.horizon import error
@@ -18,18 +17,19 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-_MAX_POSITION_ERROR, _MAX_YAW_ERROR = 0.08, 0.3  # of the wanted pose [m, rad]
-_MAX_COMMAND_RATE = (1.0, 0.8, 2.0)  # by which a command is followed [m/s², m/s², rad/s²]
-STANDING_COMMAND = 0.02  # [m/s, rad/s]: a command below it stands
-_COASTING_SPEED, _PUSHED_SPEED = 0.1, 0.3  # [m/s]: a robot that is faster steps on; one that stands begins to step
-# fraction of joints' losses that motors add; dry friction reverses over this [rad/s]
+_MAX_POSITION_ERROR, _MAX_YAW_ERROR = 0.08, 0.3  # limits of the desired pose [m, rad]
+_MAX_COMMAND_RATE = (1.0, 0.8, 2.0)  # limits of the command's rate [m/s², m/s², rad/s²]
+STANDING_COMMAND = 0.02  # [m/s, rad/s]: below this command, the robot stands
+_COASTING_SPEED, _PUSHED_SPEED = 0.1, 0.3  # [m/s]: a faster robot continues to step; a standing one starts to step
+# fraction of the joints' losses that motors compensate; dry friction reverses over this rate [rad/s]
 _LOSS_COMPENSATION, _DRY_FRICTION_RATE = 0.8, 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class TickConstants:
-    """The constants of both."""
+    """The constants of both functions."""
 
     model: KnotModel
     gait: Gait
@@ -59,8 +59,9 @@ def follow(
     lift_off: Float[ndarray, "4 3"],
     last_down: Float[ndarray, "4 3"],
 ) -> tuple[ndarray, ...]:
-    """(velocity, wanted pose, whether it goes, phase, mean velocity, where feet left, where they were last down, where
-    they are): the command smoothed and integrated into a pose, and the gait's phase."""
+    """Return (velocity, desired pose, whether it walks, phase, mean velocity, lift-off and touchdown positions,
+    present feet).
+    """
     dt, gait = 1.0 / ticks.rate, ticks.gait
     R = to_rotation(q[3:7])
     yaw = np.arctan2(R[1, 0], R[0, 0])
@@ -107,7 +108,9 @@ def act(
     gains: Float[ndarray, "nj n"],
     fraction: Scalar,
 ) -> Float[ndarray, "2 nj"]:
-    """(torques, rates) a fraction of the way from the first planned state to the second, by the gains of a solve."""
+    """Return (torques, rates) a fraction of the way from the first planned state to the second, with the gains of a
+    solve.
+    """
     model, robot = ticks.model, ticks.model.robot
     deviation = error(model, first, x) - fraction * error(model, first, second)
     rates, moving = x[robot.nq + 6 :], slice(robot.nq + 6, None)
@@ -119,7 +122,7 @@ def act(
 
 
 def read_between(rows: Float[ndarray, "N *any"], knots_later: float) -> Float[ndarray, "N *any"]:
-    """Return the rows of a trajectory a fraction of a knot later; the last stays."""
+    """Return the rows of a trajectory a fraction of a knot later; the last row is kept."""
     whole = int(knots_later)
     at = np.minimum(np.arange(len(rows)) + whole, len(rows) - 1)
     now, then = rows[at], rows[np.minimum(at + 1, len(rows) - 1)]

@@ -1,4 +1,4 @@
-"""The base class of horizons with a compiled rollout: goals that may change, and one call for a whole trajectory."""
+"""The base class of horizons with a compiled rollout: variable goals, and one call per trajectory."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ def check_finite(goals: Goal) -> None:
 
 
 class CompiledHorizon:
-    """A ``trajectory.RollingProblem`` but for its quadratic model; ``goals`` has knots as the first axis of every
-    array, one more for the last state."""
+    """A ``trajectory.RollingProblem`` without its quadratic model; ``goals`` has knots as the first axis of every
+    array, with one more for the last state.
+    """
 
     goals: Goal
     _roll: PyTree  # compiled: (states after each knot, inputs, cost)
-    _error: PyTree  # compiled: the deviation of one state from another, in rows
+    _error: PyTree  # compiled: the deviations of states from others, in rows
 
     @property
     def knots(self) -> int:
         return len(self.goals.interval) - 1
 
     def aim(self, goals: Goal) -> None:
-        """Other goals for the same horizon; nothing is compiled again."""
+        """Set other goals for the same horizon; nothing is recompiled."""
         check_finite(goals)
         self.goals = goals
 
@@ -46,7 +47,7 @@ class CompiledHorizon:
     def roll(
         self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
     ) -> tuple[ndarray, ndarray, float]:
-        """(states, inputs, cost) from ``start`` on under u + length changes + gains (state - x), by one call."""
+        """Return (states, inputs, cost) from ``start`` under u + length changes + gains (state - x), in one call."""
         after, done, total = self._roll(start, x[: len(u)], u, changes, gains, np.array(float(length)), self.goals)
         return np.concatenate([start[None], after]), done, float(total)
 

@@ -1,11 +1,10 @@
-"""Follow an optimised trajectory: its torques, and its gains on what the robot deviates from it."""
+"""Follow an optimised trajectory: its torques, and its gains on the deviation of the robot."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -14,21 +13,22 @@ from footfall.control.optimal.trajectory import Trajectory
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Follow(Controller):
     """Knot k at k / rate seconds: u_k + K_k (deviation from x_k) within the limits; without gains open loop.
 
-    After the last knot its torques and gains stay.
+    After the last knot its torques and gains remain.
     """
 
     x: Float[ndarray, "K nx"]
     u: Float[ndarray, "N nj"]
-    gains: Float[ndarray, "N flat"]  # each matrix row by row
-    limits: Float[ndarray, "nj"]  # of the torques [N m]
-    damping: float  # of joints, as the trajectory was made with [N m s/rad]
-    rate: float  # knots a second
+    gains: Float[ndarray, "N flat"]  # each matrix in row order
+    limits: Float[ndarray, "nj"]  # limits of the torques [N m]
+    damping: float  # joint damping with which the trajectory was optimised [N m s/rad]
+    rate: float  # knots per second
 
     @staticmethod
     def of(trajectory: Trajectory, limits: ndarray, damping: float, rate: float, feedback: bool = True) -> Follow:
@@ -51,13 +51,13 @@ class Follow(Controller):
         return self.x[0, robot.nq - robot.nj : robot.nq]
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """It follows its trajectory."""
+        """Return an empty dictionary: it follows its trajectory."""
         return {}
 
     def __call__(
         self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: dict[str, ndarray]
     ) -> tuple[JointCommand, dict[str, ndarray]]:
-        knot = t * self.rate + 0.5  # half a knot ahead of rounding
+        knot = t * self.rate + 0.5  # half a knot, against rounding
         x, u = _row(self.x, knot), _row(self.u, knot)
         if not self.gains.any():
             torque = u

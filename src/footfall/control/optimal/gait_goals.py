@@ -1,7 +1,7 @@
-"""Goals of a horizon from a velocity command and a gait: when feet stand, where they step, how the trunk goes.
+"""Goals of a horizon from a velocity command and a gait: stances, footholds and the motion of the trunk.
 
-The schedule is the gait's; a foothold lies where its hip will be, by the velocity that the trunk has now and settles
-from (``footsteps``). The rest is up to the optimisation, which may move a foot away from there if that costs less.
+The schedule is the gait's; a foothold lies where its hip will be, predicted from the present velocity of the trunk
+(``footsteps``). The optimisation may move a foot away from there if that costs less.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.knot import Goal, KnotModel
@@ -20,14 +19,15 @@ from footfall.gait.pattern import Gait
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.spatial.gravity import strength
+from nptrace.array_types import Float
 
 Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 
 
 def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: float) -> Goal:
-    """So many knots of a plan from one on, and the state after them; past its end the last but one goes on.
+    """Return a window of so many knots of a plan, and the state after them; past its end the last but one is repeated.
 
-    left: what is left of the first interval [s]. last: how much more than others the last state's deviation costs.
+    left: remaining length of the first interval [s]. last: factor on the cost of the last state's deviation.
     """
     end = len(plan.interval) - 2
     rows = np.minimum(np.arange(first, first + knots + 1), end)
@@ -40,12 +40,12 @@ def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: f
 
 
 _DOWN = np.array([0.0, 0.0, 1.0])
-# [m] between positions that are tried for a foothold; level for so many to both sides
+# [m] between candidate footholds; level for so many to both sides
 _FOOTHOLD_SPACING, _LEVEL_NEIGHBOURS = 0.03, 2
 _FOOTHOLD_SHIFTS = _FOOTHOLD_SPACING * np.arange(-3, 4)
 _FOOTHOLD_SAMPLES = _FOOTHOLD_SPACING * np.arange(-3 - _LEVEL_NEIGHBOURS, 4 + _LEVEL_NEIGHBOURS)
 _GROUND_SAMPLES = np.linspace(-0.12, 0.12, 5)  # [m], over which the ground under a pair of legs is averaged
-_PITCH_FRACTION = 0.5  # of the ground's slope between the pairs of legs
+_PITCH_FRACTION = 0.5  # fraction of the ground's slope between the pairs of legs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,10 +60,10 @@ class Prices:
     rates: float = 4e-3
     effort: float = 4e-3
     feet: float = 1500.0
-    last: float = 4.0  # of the last state, times the others
+    last: float = 4.0  # factor for the last state
 
     def weights(self, nj: int) -> Float[ndarray, "nd"]:
-        """Return the prices of a deviation's components, for a robot of nj joints."""
+        """Return the weights of a deviation's components, for a robot of nj joints."""
         return np.concatenate(
             [
                 self.orientation,
@@ -77,42 +77,43 @@ class Prices:
 
 
 def yawed_and_pitched(yaw: Float[ndarray, "k"], pitch: Float[ndarray, "k"]) -> Float[ndarray, "k 4"]:
-    """Quaternions: turned about the vertical, then nose down about the trunk's own y."""
+    """Return quaternions: rotated about the vertical, then nose down about the trunk's y axis."""
     c, s, cp, sp = np.cos(0.5 * yaw), np.sin(0.5 * yaw), np.cos(0.5 * pitch), np.sin(0.5 * pitch)
     return np.stack([c * cp, -s * sp, c * sp, s * cp], axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaitState:
-    """Robot, command and gait at one moment, from which the goals of a walk follow; world axes."""
+    """Robot, command and gait at one time, from which the goals of a walk follow; world axes."""
 
     x: Float[ndarray, "nx"]
     pose_des: Float[ndarray, "3"]  # x, y, yaw
     velocity: Float[ndarray, "3"]  # forward, sideways, turn
-    v_mean: Float[ndarray, "2"]  # of the trunk's velocity over a step, world axes [m/s]
-    cycle: Float[ndarray, "4"]  # of each leg: whole since its touchdowns; a foot is down while the rest is below duty
+    v_mean: Float[ndarray, "2"]  # mean velocity of the trunk over a step, world axes [m/s]
+    # cycles of each leg: integer part since its touchdowns; in stance while the fraction is below the duty
+    cycle: Float[ndarray, "4"]
     is_walking: bool
     feet: Float[ndarray, "4 3"]  # lowest points
     lift_off: Float[ndarray, "4 3"]
-    plane: Float[ndarray, "3"]  # of the ground: height = plane[2] + plane[0] x + plane[1] y
-    time_left: float  # what is left of the first interval [s]
+    plane: Float[ndarray, "3"]  # plane of the ground: height = plane[2] + plane[0] x + plane[1] y
+    time_left: float  # remaining length of the first interval [s]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GaitGoals:
-    """Makes goals for a robot."""
+    """Create the goals of a robot's walk."""
 
     model: KnotModel
     knots: int
     knot: float  # [s]
     clearance: float  # [m]
-    height: float  # of the base over the ground [m]
+    height: float  # height of the base over the ground [m]
     stand: Float[ndarray, "nj"]
-    hips: Float[ndarray, "4 3"]  # feet under them, from the base
-    still: Float[ndarray, "nj"]  # torques that hold the joints' own weight [N m]
+    hips: Float[ndarray, "4 3"]  # feet below them, from the base
+    still: Float[ndarray, "nj"]  # torques that hold the joints' weight [N m]
     loads: Float[ndarray, "4 nj"]  # torques of a foot that carries the whole weight [N m]
     prices: Prices = field(default_factory=Prices)
-    heights: Heights | None = None  # of the ground at points, if it is known
+    heights: Heights | None = None  # height of the ground at points, if it is known
 
     @staticmethod
     def of(
@@ -145,13 +146,13 @@ class GaitGoals:
         )
 
     def times(self, first: float) -> tuple[ndarray, ndarray]:
-        """(when each knot begins, how long it lasts)."""
+        """Return (start of each knot, its length)."""
         lasts = np.full(self.knots + 1, self.knot)
         lasts[0] = first
         return np.concatenate([[0.0], np.cumsum(lasts[:-1])]), lasts
 
     def __call__(self, gait: Gait, steps: GaitState) -> Goal:
-        """The goals of all knots."""
+        """Return the goals of all knots."""
         begins, lasts = self.times(steps.time_left)
         robot, N, prices = self.model.robot, self.knots, self.prices
         duty, period = gait.duty, gait.period
@@ -195,7 +196,7 @@ class GaitGoals:
     def _feet(
         self, gait: Gait, steps: GaitState, begins: ndarray, velocity_des: ndarray, down: ndarray
     ) -> tuple[ndarray, ndarray, ndarray]:
-        """(where feet should be, the ground under them, what they must clear) at every knot."""
+        """Return (desired feet, ground below them, clearance) at every knot."""
         duty, period = gait.duty, gait.period
         cycle = steps.cycle + begins[:, None] / period
         if not steps.is_walking:
@@ -216,20 +217,22 @@ class GaitGoals:
         rise = np.sin(np.pi * s) ** 2
         floor = np.where(down > 0.5, np.where(same, self._under(begun), start[:, :, 2]), feet[:, :, 2])
         feet[:, :, 2] = feet[:, :, 2] + self.clearance * rise
-        if self.heights is not None:  # as high over the higher end, and up before it is there
+        if self.heights is not None:  # as high over the higher end, reached before it
             nearer = np.where(s < 0.5, start[:, :, 2], end[:, :, 2])
             top = np.maximum(start[:, :, 2], end[:, :, 2]) + self.clearance
             feet[:, :, 2] = nearer + rise * (top - nearer)
         return feet, floor, feet[:, :, 2] - 0.6 * self.clearance * rise - 0.005
 
     def _under(self, feet: Float[ndarray, "4 3"]) -> Float[ndarray, "4"]:
-        """Height of the ground under feet that stand; where none is known they stand on it."""
+        """Return the height of the ground below stance feet; where it is unknown, that of the feet."""
         return feet[:, 2] if self.heights is None else self.heights(feet[:, :2])
 
     def _trunk(
         self, steps: GaitState, positions: Float[ndarray, "k 2"], yaw: Float[ndarray, "k"]
     ) -> tuple[ndarray, ndarray]:
-        """(height, pitch) of the base at points: over the plane, or the ground under the front and the hind legs."""
+        """Return (height, pitch) of the base at points: over the plane, or the ground below the front and the hind
+        legs.
+        """
         if self.heights is None:
             return self.height + steps.plane[2] + positions @ steps.plane[:2], np.zeros(len(positions))
         ahead = np.stack([np.cos(yaw), np.sin(yaw)], axis=1)
@@ -244,7 +247,7 @@ class GaitGoals:
     def _footholds(
         self, steps: GaitState, velocity_des: ndarray, stance: float, lands: Float[ndarray, "k 4"]
     ) -> ndarray:
-        """Where feet that land after so many seconds step to."""
+        """Return the footholds of feet that land after so many seconds."""
         g = strength(self.model.gravity)
         fall_time = np.sqrt(self.height / g)
         velocity_error = steps.v_mean - velocity_des
@@ -264,7 +267,7 @@ class GaitGoals:
         return self._level(xy, steps.pose_des[2])
 
     def _level(self, xy: Float[ndarray, "k 4 2"], yaw: float) -> Float[ndarray, "k 4 3"]:
-        """Footholds, moved ahead or back to where the ground is level about them."""
+        """Return footholds moved forwards or backwards to where the ground around them is level."""
         assert self.heights is not None
         ahead = np.array([np.cos(yaw), np.sin(yaw)])
         z = self.heights((xy[:, :, None] + _FOOTHOLD_SAMPLES[:, None] * ahead).reshape(-1, 2)).reshape(

@@ -1,9 +1,9 @@
-"""Full-order optimal control over a horizon of knots: one problem, offline to its end or one iteration at a tick.
+"""Full-order optimal control over a horizon of knots: solved offline to convergence, or one iteration per tick.
 
-    minimise Σ_k l_k(x_k, u_k) + l_N(x_N),   x_{k+1} = f(x_k, u_k),   inequalities of ``knot`` as prices
+    minimise Σ_k l_k(x_k, u_k) + l_N(x_N),   x_{k+1} = f(x_k, u_k),   inequalities of ``knot`` as penalties
 
-``trajectory.optimise`` and ``trajectory.improved`` do the rest. What is compiled: a roll under gains, its costs
-included, and all knots as quadratic models at once, knots on SIMD lanes.
+``trajectory.optimise`` and ``trajectory.improved`` do the rest. Compiled parts: a rollout under gains with its costs,
+and the quadratic models of all knots at once, knots on SIMD lanes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,30 +26,32 @@ from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.kinematics.forward import joint_transforms
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Compile = Callable[..., PyTree]
 
 
 class AimedProblem(RollingProblem, Protocol):
-    """A horizon whose goals may change."""
+    """A horizon with variable goals."""
 
     def aim(self, goals: Goal) -> None: ...
 
 
-FindingHorizon = Callable[[KnotModel, Goal, Compile, Ground | None], AimedProblem]  # whose contacts are found
+# whose contacts are found by the step
+FindingHorizon = Callable[[KnotModel, Goal, Compile, Ground | None], AimedProblem]
 
 
 class HorizonProblem(CompiledHorizon):
-    """A ``trajectory.Problem`` of so many knots; ``goals`` has knots as the first axis of every array, one more for the
-    last state, whose ``down`` is zero: no torque of this horizon moves it.
+    """A ``trajectory.Problem`` over a number of knots; ``goals`` has knots as the first axis of every array, one more
+    for the last state, whose ``down`` is zero: no torque of this horizon moves it.
 
-    sweeps: the sweep backwards is compiled too, which takes as long again as the rest and is for horizons that are
-    solved again and again.
+    sweeps: compile the backward sweep too; this doubles the compilation time and is meant for horizons that are solved
+    repeatedly.
     """
 
     def __init__(self, model: KnotModel, goals: Goal, compile: Compile, sweeps: bool = False) -> None:
         self.model, self.robot = model, model.robot
-        # torques have a price near their limits, and are clipped as they act
+        # torques are penalised near their limits, and clipped when applied
         self.high = np.full(model.robot.nj, np.inf)
         self.low = -self.high
         self.aim(goals)
@@ -67,10 +68,13 @@ class HorizonProblem(CompiledHorizon):
             terms = self._expand(two, np.zeros((N + 1, robot.nj)), goals, two)
             self._sweep = compile(sweep_backward, model, terms, goals.weights, goals.interval, verify=False)
         size = robot.nj + n + 1
-        self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))  # fresh ones would cost a third
+        # reused: new arrays would cost a third
+        self._Z, self._L = np.zeros((N, size, n + 1)), np.zeros((N + 1, size, size))
 
     def quadratic(self, x: ndarray, u: ndarray) -> KnotsModel:
-        """The whole horizon about a trajectory; good until the next call, which writes over it."""
+        """Return the quadratic model of the whole horizon about a trajectory; valid until the next call, which
+        overwrites it.
+        """
         last = np.zeros((1, u.shape[1]))
         after = np.concatenate([x[1:], x[-1:]])
         terms = self._expand(x, np.concatenate([u, last]), self.goals, after)
@@ -79,19 +83,19 @@ class HorizonProblem(CompiledHorizon):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class KnotsModel:
-    """Knots to second order: swept by one compiled call where there is one and it has no limit or price to respect."""
+    """Quadratic models of the knots: swept by one compiled call if there is one and no limit or penalty applies."""
 
     terms: KnotTerms
     goals: Goal
     nv: int
     sweep: Operand  # ``knot_sweep.swept``, compiled
-    Z: ndarray  # room for the other way
+    Z: ndarray  # storage for the other method
     L: ndarray
 
     def backward_pass(
         self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
     ) -> BackwardPass | None:
-        """As ``sweep.backward``."""
+        """See ``sweep.backward``."""
         if self.sweep is None or weight or np.isfinite(low).any() or np.isfinite(high).any():
             return backward(self.assembled, low, high, weight)
         law, fall = self.sweep(self.terms, self.goals.weights, self.goals.interval)
@@ -105,8 +109,9 @@ class KnotsModel:
 
 
 def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -> Model:
-    """Write the knots' terms into Z and L: joints move by their velocities after an interval, velocities cost by
-    themselves."""
+    """Write the knots' terms into Z and L: joints move by their velocities after an interval, velocities have
+    separate costs.
+    """
     N, m, n = len(terms.effort) - 1, terms.effort.shape[1], 2 * nv
     motion = terms.motion[:N]
     Z[:, :-1, :6], Z[:, :-1, nv:n], Z[:, -1, n] = motion[:, :, :6], motion[:, :, 6:], 1.0
@@ -122,7 +127,7 @@ def _assembled(terms: KnotTerms, goals: Goal, nv: int, Z: ndarray, L: ndarray) -
 
 
 def error(model: KnotModel, x_from: Float[ndarray, "nx"], x_to: Float[ndarray, "nx"]) -> Float[ndarray, "n"]:
-    """The deviation of one state from another, in minimal coordinates."""
+    """Return the deviation of one state from another, in minimal coordinates."""
     nq = model.robot.nq
     return np.concatenate([difference(model.robot, x_from[:nq], x_to[:nq]), x_to[nq:] - x_from[nq:]])
 
@@ -137,7 +142,7 @@ def rolled(
     length: ndarray,
     goals: Goal,
 ) -> tuple[ndarray, ndarray, Scalar]:
-    """(states after every knot, inputs, total cost) of a feedback law about a trajectory."""
+    """Return (states after every knot, inputs, total cost) of a feedback law about a trajectory."""
     max_torque = np.array(model.limits)
 
     def knot(

@@ -1,13 +1,13 @@
-"""One knot of full-order optimal control: the whole robot over one interval, with feet that stand by a schedule.
+"""One knot of full-order optimal control: the whole robot over one interval, with scheduled stance feet.
 
-A foot that is to stand is held where it is by a damper that is taken at the end of the interval,
+A stance foot is held in place by a damper evaluated at the end of the interval,
 
     (M + m Σ JᵀJ) a = Sᵀτ - h + m/Δ Σ Jᵀ (wanted - J v),   f = m/Δ (wanted - J v⁺)
 
-with m many times the robot's mass: it creeps by less than a millimetre a second, the branches of M stay apart (one
-factorisation without fill-in), and nothing switches, so that derivatives are those of the motion itself. ``wanted`` is
-zero but for the normal, which closes a gap. Inequalities (torque, friction, joint range, clearance of feet) are prices
-by a logarithm that goes on as a parabola (Hauser & Saccon 2006): finite for a motion that breaks one.
+with m many times the robot's mass: it creeps by less than a millimetre a second, the branches of M stay decoupled (one
+factorisation without fill-in), and nothing switches, so that the motion is differentiable. ``wanted`` is zero except
+for the normal, which closes a gap. Inequalities (torque, friction, joint range, clearance of feet) are logarithmic
+barriers continued by a parabola (Hauser & Saccon 2006): finite for a motion that violates one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -33,34 +32,31 @@ from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff import nested
 
-FOOT_DAMPER_MASS = 60.0  # m of a standing foot's damper, as a fraction of the robot's mass
-GAP_CLOSED_FRACTION = 0.5  # of a gap is closed in an interval
-CONE_ROUNDING = 1.0  # [N], below which friction's cone is rounded off
-_PARABOLA_START = {
-    "torque": 0.05,
-    "friction": 0.02,
-    "range": 0.03,
-    "clearance": 0.1,
-}  # where the parabola begins, of each scale
-_CLEARANCE = 0.05  # [m], the scale of clearances; of ranges it is 1 rad, of friction the weight, of torque its limit
+FOOT_DAMPER_MASS = 60.0  # m of a stance foot's damper, as a multiple of the robot's mass
+GAP_CLOSED_FRACTION = 0.5  # fraction of a gap that is closed in an interval
+CONE_ROUNDING = 1.0  # [N], below which the friction cone is rounded
+# start of the parabola, as a fraction of each scale
+_PARABOLA_START = {"torque": 0.05, "friction": 0.02, "range": 0.03, "clearance": 0.1}
+_CLEARANCE = 0.05  # [m], scale of clearances; 1 rad for ranges, the weight for friction, the limit for torque
 
 
 @dataclass(frozen=True, kw_only=True)
 class Goal:
-    """The goal of one knot and the price of missing it; with knots as a first axis, of a whole horizon."""
+    """The goal of one knot and the cost of missing it; with knots as a first axis, those of a whole horizon."""
 
     q: Float[ndarray, "*K nq"]
     v: Float[ndarray, "*K nv"]
-    weights: Float[ndarray, "*K nd"]  # of the deviation's components
+    weights: Float[ndarray, "*K nd"]  # weights of the deviation's components
     torque: Float[ndarray, "*K nj"]  # [N m]
-    effort: Float[ndarray, "*K nj"]  # price of a torque's square
-    feet: Float[ndarray, "*K nf 3"]  # where the lowest points of feet that are up should be, world axes [m]
-    pull: Float[ndarray, "*K nf"]  # price of a foot's distance from there
-    down: Float[ndarray, "*K nf"]  # 1 for a foot that stands
-    floor: Float[ndarray, "*K nf"]  # height of the ground under it [m]
-    least: Float[ndarray, "*K nf"]  # height that its lowest point must keep while it is up [m]
+    effort: Float[ndarray, "*K nj"]  # weight of squared torques
+    feet: Float[ndarray, "*K nf 3"]  # desired lowest points of swing feet, world axes [m]
+    pull: Float[ndarray, "*K nf"]  # weight of a foot's distance from there
+    down: Float[ndarray, "*K nf"]  # 1 for a stance foot
+    floor: Float[ndarray, "*K nf"]  # height of the ground below it [m]
+    least: Float[ndarray, "*K nf"]  # height that its lowest point must keep in swing [m]
     interval: Operand  # [s]
 
 
@@ -69,11 +65,11 @@ class KnotModel:
     """The constants of a knot."""
 
     robot: Robot
-    limits: Float[ndarray, "nj"]  # of the torques [N m]
-    low: Float[ndarray, "nj"]  # of the joints [rad]
+    limits: Float[ndarray, "nj"]  # limits of the torques [N m]
+    low: Float[ndarray, "nj"]  # limits of the joints [rad]
     high: Float[ndarray, "nj"]
     friction: float = 0.5
-    price: float = 1.0  # of inequalities: times its logarithm
+    price: float = 1.0  # weight of inequalities: times the logarithm
     gravity: Gravity = field(default=GRAVITY)
 
     @cached_property
@@ -88,7 +84,7 @@ class KnotModel:
 def interval(
     model: KnotModel, x: Float[ndarray, "nx"], u: Float[ndarray, "nj"], goal: Goal
 ) -> tuple[Float[ndarray, "nq"], Float[ndarray, "nv"], list[ndarray], list[ndarray]]:
-    """(q, v after the interval; forces on the feet in world axes [N]; their lowest points [m])."""
+    """Return (q, v after the interval; forces on the feet in world axes [N]; their lowest points [m])."""
     robot, nq, dt = model.robot, model.robot.nq, goal.interval
     q, v = x[:nq], x[nq:]
     X = joint_transforms(robot, q)
@@ -125,7 +121,7 @@ def lowest_points(robot: Robot, X: list[Transform]) -> list[Float[ndarray, "3"]]
 
 
 def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
-    """Jᵀ (weighted J), its zeros left out."""
+    """Return Jᵀ (weighted J), skipping its zeros."""
     out = np.zeros((J.shape[1], J.shape[1]))
     for i in dofs:
         for j in dofs:
@@ -135,7 +131,9 @@ def _product(J: ndarray, weighted: ndarray, dofs: tuple[int, ...]) -> ndarray:
 
 # -- inequalities ------------------------------------------------------------------------------------------------------
 def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
-    """(price, slope, curvature) of h >= 0: -log h, and below ``near`` the parabola that continues it."""
+    """Return (value, derivative, curvature) of the barrier of h >= 0: -log h, and below ``near`` the parabola that
+    continues it.
+    """
     inside = np.maximum(h, near)
     violation = np.minimum(h - near, 0.0) / near
     price = -np.log(inside) - violation + 0.5 * violation * violation
@@ -143,7 +141,7 @@ def barrier(h: Scalar, near: float) -> tuple[Scalar, Scalar, Scalar]:
 
 
 def friction_margin(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
-    """Return what is left of each foot's friction, as a fraction of the weight."""
+    """Return the remaining friction of each foot, as a fraction of the weight."""
     return [
         (model.friction * f[2] - np.sqrt(f[0] * f[0] + f[1] * f[1] + CONE_ROUNDING**2) + CONE_ROUNDING) / model.weight
         for f in forces
@@ -151,7 +149,7 @@ def friction_margin(model: KnotModel, forces: list[ndarray]) -> list[Scalar]:
 
 
 def _joint_margins(model: KnotModel, x: ndarray, u: ndarray) -> list[tuple[ndarray, float]]:
-    """(margins, where their parabolas begin) of torques and joints, below and above."""
+    """Return (margins, where their parabolas start) of torques and joints, below and above."""
     q_J = joint_positions(model.robot, x[: model.robot.nq])
     torque, bend = _PARABOLA_START["torque"], _PARABOLA_START["range"]
     return [
@@ -187,17 +185,18 @@ def cost(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, forces: list[ndar
 # -- a knot as quadratic model -----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class KnotTerms:
-    """A knot to first order, and its cost to second (Gauss-Newton), by (δu, δx)."""
+    """A knot to first order, and its cost to second (Gauss-Newton), in (δu, δx)."""
 
-    motion: Float[ndarray, "z moved"]  # of the base's position and of all velocities after the interval, transposed
-    gradient: Float[ndarray, "z"]  # of the cost
-    position_hessian: Float[ndarray, "nv nv"]  # its curvature by δq
-    effort: Float[ndarray, "m"]  # by δu, a diagonal
-    friction: Float[ndarray, "nf z"]  # roots of the curvature by friction
+    # rows for the base's position and for all velocities after the interval, transposed
+    motion: Float[ndarray, "z moved"]
+    gradient: Float[ndarray, "z"]  # gradient of the cost
+    position_hessian: Float[ndarray, "nv nv"]  # its curvature in δq
+    effort: Float[ndarray, "m"]  # curvature in δu, a diagonal
+    friction: Float[ndarray, "nf z"]  # square roots of the friction terms' curvature
 
 
 def expand_knot(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: ndarray) -> KnotTerms:
-    """About a state, an input and where they lead."""
+    """Expand a knot about a state, an input and the resulting state."""
     robot, nq, nv, nj = model.robot, model.robot.nq, model.robot.nv, model.robot.nj
 
     def moved(deviation: ndarray) -> ndarray:
@@ -240,7 +239,9 @@ def expand_knot(model: KnotModel, x: ndarray, u: ndarray, goal: Goal, x_after: n
 def expanded_cost(
     model: KnotModel, x: ndarray, u: ndarray, goal: Goal
 ) -> tuple[Float[ndarray, "z"], Float[ndarray, "nv nv"], Float[ndarray, "m"]]:
-    """(slope, curvature by δq, curvature by δu) of a knot's cost where no foot is scheduled to stand: without friction,
-    which the motion has itself where contacts are found. What is traced of the motion is not computed."""
+    """Return (gradient, curvature in δq, curvature in δu) of a knot's cost without scheduled stance: no friction
+    terms, which the motion itself contains where contacts are found. Unused traced terms of the motion are not
+    computed.
+    """
     terms = expand_knot(model, x, u, replace(goal, down=np.zeros(model.robot.nf)), x)
     return terms.gradient, terms.position_hessian, terms.effort

@@ -1,31 +1,32 @@
-"""The sweep backwards over knots as they are expanded: Riccati's recursion, written for one compiled call.
+"""The backward sweep over expanded knots: the Riccati recursion, written for one compiled call.
 
 With z = (δu, δx), δx⁺ = T G z + E δq_J: G has rows for the base's position and for velocities alone, and joints move by
-their rates at the end of the interval, T, from where they are, E. So the cost to go is first taken to G's rows,
+their rates at the end of the interval, T, from where they are, E. So the cost-to-go is first mapped to G's rows,
 
     H = Gᵀ(TᵀVT G + TᵀVE S) + Sᵀ EᵀVT G + Sᵀ EᵀVE S + costs,   H_uu = L Lᵀ,   Y = L⁻¹ H_ux,   V⁻ = H_xx - YᵀY
 
-with S z = δq_J: two thirds of the products that A and B would take, which are never set up. It knows no limits of the
-inputs and no price on a step; ``sweep`` does.
+with S z = δq_J: two thirds of the products needed with A and B, which are never formed. It has no limits of the inputs
+and no penalty on a step; ``sweep`` does.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.control.optimal.knot import KnotModel, KnotTerms
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 
 def sweep_backward(
     model: KnotModel, terms: KnotTerms, weights: Float[ndarray, "K nd"], intervals: Float[ndarray, "K"]
 ) -> tuple[Float[ndarray, "N m _"], Scalar]:
-    """((gains, change) of every knot's input, by how much a whole step lowers twice the cost); NaN where a knot has no
-    minimum."""
+    """Return ((gains, change) of every knot's input, decrease of twice the cost for a full step); NaN where a knot
+    has no minimum.
+    """
     nv, m = model.robot.nv, model.robot.nj
     rows = (
         terms.motion,
@@ -70,7 +71,7 @@ def sweep_backward(
 
 
 def _state_cost(position_hessian: Float[ndarray, "nv nv"], speeds: Float[ndarray, "nv"]) -> Float[ndarray, "nd nd"]:
-    """Curvature by (δq, δv)."""
+    """Return the curvature in (δq, δv)."""
     none = np.zeros(position_hessian.shape)
     return np.concatenate(
         [np.concatenate([position_hessian, none], axis=1), np.concatenate([none, np.diag(speeds)], axis=1)]
@@ -78,5 +79,7 @@ def _state_cost(position_hessian: Float[ndarray, "nv nv"], speeds: Float[ndarray
 
 
 def _symmetric(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
-    """Symmetric by its lower half: the other one is never computed, and rounding cannot make two of them."""
+    """Return a symmetric matrix from its lower half: the upper half is never computed, and rounding cannot make them
+    differ.
+    """
     return np.where(np.tril(np.ones(A.shape)) > 0.5, A, A.T)

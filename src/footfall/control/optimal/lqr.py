@@ -1,9 +1,10 @@
-"""Linear-quadratic regulation of the linearised step: the Riccati recursion, and a controller that stands by it.
+"""Linear-quadratic regulation of the linearised step: the Riccati recursion, and a standing controller based on it.
 
 The recursion P <- Q + Aᵀ P A - Aᵀ P B (R + BᵀPB)⁻¹ BᵀPA is taken 2^k steps at a time by doubling (Chu, Fan, Lin and
-Wang 2004): feet that creep on viscous friction have time constants of minutes, millions of steps of the plain one.
+Wang 2004): feet that creep on viscous friction have time constants of minutes, millions of steps of the plain
+recursion.
 
-A and B are handed in (``sim.linearization`` makes them, ``sim.lqr_stand`` makes the controller).
+A and B are inputs (``sim.linearization`` computes them, ``sim.lqr_stand`` makes the controller).
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
@@ -22,6 +22,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
+from nptrace.array_types import Float
 
 _DOUBLINGS = 60
 _CONVERGED = 1e-12  # change of P in a doubling, relative to P
@@ -30,12 +31,12 @@ _MAX_RESIDUAL = 1e-8  # residual of the Riccati equation, relative to P
 
 @dataclass(frozen=True)
 class Regulator:
-    """u = -K x keeps x' = A x + B u at zero at the least cost Σ xᵀQx + uᵀRu, which from x on is xᵀPx."""
+    """u = -K x regulates x' = A x + B u to zero at the lowest cost Σ xᵀQx + uᵀRu, which is xᵀPx from x on."""
 
     K: Float[ndarray, "nu nx"]
     P: Float[ndarray, "nx nx"]
-    doublings: int  # 2^doublings steps of the recursion were taken
-    residual: float  # of the Riccati equation, relative to P
+    doublings: int  # 2^doublings steps of the recursion
+    residual: float  # residual of the Riccati equation, relative to P
 
 
 def regulate(
@@ -50,7 +51,7 @@ def regulate(
         R: Weights of the input.
 
     Returns:
-        Gain and cost matrix (``Regulator``); a system that cannot be stabilized is refused.
+        Gain and cost matrix (``Regulator``); raises for a system that cannot be stabilized.
     """
     A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
     _check(A, B, Q, R)
@@ -70,8 +71,8 @@ def regulate(
         change = np.abs(H - before).max() / max(np.abs(H).max(), 1e-300)
     if not change < _CONVERGED:
         raise FootfallError(
-            "the Riccati recursion does not converge: some direction that the cost weighs cannot be brought to rest by"
-            " any input; give it no weight, or leave it out"
+            "the Riccati recursion does not converge: some direction with a cost cannot be stabilised by any input;"
+            " set its weight to zero, or remove it"
         )
     K = np.linalg.solve(R + B.T @ H @ B, B.T @ H @ A)
     residual = float(np.abs(Q + A.T @ H @ (A - B @ K) - H).max() / max(np.abs(H).max(), 1e-300))
@@ -100,11 +101,11 @@ def _check(A: ndarray, B: ndarray, Q: ndarray, R: ndarray) -> None:
 class StandWeights:
     """Weights of the LQR; ``stiffness`` sets that of torque: approximately the gain of a joint [N m/rad]."""
 
-    tilt: float = 50.0  # roll and pitch
+    tilt: float = 50.0  # weights of roll and pitch
     height: float = 100.0
     joints: float = 20.0
-    turning: float = 1.0  # angular velocity of the trunk
-    moving: float = 5.0  # its linear velocity
+    turning: float = 1.0  # weight of the trunk's angular velocity
+    moving: float = 5.0  # weight of its linear velocity
     joint_rates: float = 0.05
     stiffness: float | None = None  # half the weight unless given
 
@@ -117,10 +118,12 @@ class StandWeights:
 
 
 def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nd m"]:
-    """An orthonormal basis of the deviations that level ground can tell apart: all but two shifts and a turn.
+    """Return an orthonormal basis of the deviations observable on level ground: all but two translations and a
+    rotation.
 
-    To move robot and feet along the ground, or to turn them about the vertical, changes no force: A e = e for these
-    three. And no torque can undo it: friction moves feet by internal forces, whose sum is zero. So they are left out.
+    Moving robot and feet along the ground, or rotating them about the vertical, changes no force: A e = e for these
+    three. No torque can undo it either: friction moves feet by internal forces, whose sum is zero. So they are
+    excluded.
     """
     up = to_rotation(q[3:7]).T
     unobservable = np.zeros((2 * robot.nv, 3))
@@ -133,14 +136,14 @@ def observable_directions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarra
 class LqrStand(Summarised, Controller):
     """A linear-quadratic regulator for standing: feedforward torques minus K times the deviation.
 
-    Every joint also has its own feedback (part of A), which controls legs whose feet have left the ground. Horizontal
-    position and heading have no effect: deviations are relative to a stand at the current place.
+    Every joint also has local feedback (part of A), which controls legs whose feet have left the ground. Horizontal
+    position and heading have no effect: deviations are relative to a stand at the current position.
     """
 
     q: Float[ndarray, "nq"]
-    torque: Float[ndarray, "nj"]  # that holds it there [N m]
+    torque: Float[ndarray, "nj"]  # torques that hold it there [N m]
     gain: Float[ndarray, "nj nd"]
-    kp: Float[ndarray, "nj"] | float  # of the joints' own feedback, which the step contains [N m/rad]
+    kp: Float[ndarray, "nj"] | float  # stiffness of the joints' local feedback, which the step contains [N m/rad]
     kd: Float[ndarray, "nj"] | float  # [N m s/rad]
     rate: float = 1000.0  # [Hz]
 
@@ -160,7 +163,7 @@ class LqrStand(Summarised, Controller):
         weights: StandWeights | None = None,
         gravity: Gravity = GRAVITY,
     ) -> LqrStand:
-        """From the step under ``command``, linearised by torque where the robot stands at rest, over one period."""
+        """Design it from the step under ``command``, linearised at rest in the stand, over one period."""
         N, found = observable_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
         return LqrStand(
             q=np.array(q), torque=np.array(command.torque), gain=found.K @ N.T, kp=command.kp, kd=command.kd, rate=rate
@@ -175,7 +178,7 @@ class LqrStand(Summarised, Controller):
         return self.q[robot.nq - robot.nj :]
 
     def command_limits(self, robot: Robot) -> dict[str, float]:
-        """Return an empty dictionary: it stands and follows no command."""
+        """Return an empty dictionary: it stands and takes no command."""
         return {}
 
     def __call__(
@@ -194,7 +197,7 @@ def stand_regulator(
     weights: StandWeights | None = None,
     gravity: Gravity = GRAVITY,
 ) -> Regulator:
-    """The regulator in the coordinates of ``observable_directions``."""
+    """Return the regulator in the coordinates of ``observable_directions``."""
     weights = weights or StandWeights()
     N, nv = observable_directions(robot, q), robot.nv
     cost = np.zeros(2 * nv)
@@ -206,7 +209,7 @@ def stand_regulator(
 
 
 def _at_same_heading(q_ref: Float[ndarray, "nq"], q: Float[ndarray, "nq"]) -> Float[ndarray, "nq"]:
-    """q moved along the ground and turned about the vertical to where q_ref is: only tilt, height and joints differ."""
+    """Return q moved along the ground and rotated about the vertical to q_ref: only tilt, height and joints differ."""
     turn = multiply(q[3:7], conjugate(q_ref[3:7]))
     heading = np.stack([turn[0], 0.0 * turn[1], 0.0 * turn[2], turn[3]]) / np.sqrt(turn[0] ** 2 + turn[3] ** 2 + 1e-30)
     return np.concatenate([q_ref[:2], q[2:3], multiply(conjugate(heading), q[3:7]), q[7:]])

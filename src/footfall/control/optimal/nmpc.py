@@ -1,9 +1,9 @@
-"""Nonlinear predictive control of the whole robot: at every solve one iteration of ``trajectory.improved``, warm from
-the last, and between solves its gains. The contact schedule comes from a gait, or contacts are found.
+"""Nonlinear model predictive control of the whole robot: one warm-started iteration of ``trajectory.improved`` per
+solve, and its gains between solves. The contact schedule comes from a gait, or contacts are found.
 
-Knots lie on a grid in time that moves on by a knot when one has passed; the first is as long as what is left of it. So
-the trajectory of the last solve is a guess for the next one as it is. Where contacts are found, knots are whole steps
-of the simulator: they begin at every solve, and the guess is the last trajectory, read between its knots.
+Knots lie on a time grid that advances by a knot when one has passed; the first knot lasts for the rest of its interval.
+So the trajectory of the last solve is directly a guess for the next one. Where contacts are found, knots are whole
+steps of the simulator: they start at every solve, and the guess is the last trajectory, interpolated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,15 +35,16 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 
-# of the memory
+# entries of the memory
 _FOLLOW_KEYS = ("velocity", "pose_des", "is_walking", "phase", "v_mean", "lift_off", "last_down", "feet")
-_SEARCH_HEIGHT, _SEARCH_STEPS = 3.0, 40  # [m] from which the ground is sought, and in how many steps down
+_SEARCH_HEIGHT, _SEARCH_STEPS = 3.0, 40  # [m] from which the ground is searched, and in how many steps down
 _GUESS_STIFFNESS = 5.0  # stiffness of joints in a first guess [N m/rad]
-_FIRST_ITERATIONS = 8  # iterations of the first solve, which has nothing to begin with
-_MAX_KNOTS = 1000  # a solve of more takes longer than what it plans
+_FIRST_ITERATIONS = 8  # iterations of the first solve, which has no warm start
+_MAX_KNOTS = 1000  # with more knots, a solve takes longer than what it plans
 SCHEDULED, IMPLICIT = CONTACTS = ("scheduled", "implicit")
-_FREE_JOINT_RANGE = 3.0  # [rad]: joints without limits go this far from the stand
+_FREE_JOINT_RANGE = 3.0  # [rad]: range of joints without limits, about the stand
 
 
 @dataclass(eq=False, kw_only=True)
@@ -55,19 +55,20 @@ class Nmpc(Controller):
     """
 
     gait: Gait = field(default_factory=lambda: trot(duty=0.6))
-    rate: float = 1000.0  # of the gains [Hz]
+    rate: float = 1000.0  # rate of the gains [Hz]
     solve_rate: float = 200.0  # [Hz]
     knots: int = 25
     knot: float = 0.02  # [s]
     friction: float = 0.5
-    clearance: float | None = None  # of a swinging foot; a fifth of the standing height unless given [m]
-    hip_height: float | None = None  # of the hips over the ground; the robot's stand unless given [m]
+    clearance: float | None = None  # clearance of a swing foot; a fifth of the standing height unless given [m]
+    hip_height: float | None = None  # height of the hips over the ground; the robot's stand unless given [m]
     prices: Prices = field(default_factory=Prices)
-    barrier: float = 0.1  # price of inequalities
+    barrier: float = 0.1  # weight of inequalities
     ground: Ground | None = None  # known terrain; without it, the plane through the last footholds
     plan: Goal | None = None  # knots to follow, on the same grid, instead of a gait and a command
-    joint_kd: float = 0.01  # of all joints about their planned rates, per kg of robot [N m s/rad]
-    contact: str = SCHEDULED  # feet are in contact as the gait schedules; or implicit: as the simulator's step finds
+    joint_kd: float = 0.01  # damping of all joints about their planned rates, per kg of robot [N m s/rad]
+    # feet are in contact as scheduled by the gait; or implicit: as found by the simulator's step
+    contact: str = SCHEDULED
 
     info = ControllerInfo(traceable=False, follows_command=True)
 
@@ -96,7 +97,7 @@ class Nmpc(Controller):
         self.goals: GaitGoals
         self.problem: AimedProblem | None = None
         self._finding: FindingHorizon | None = None
-        self._legs: tuple[Robot, LegLimits] | None = None  # a robot, and what its legs are capable of
+        self._legs: tuple[Robot, LegLimits] | None = None  # a robot, and the capabilities of its legs
         self._last_command: Command | None = None
 
     def posture(self, robot: Robot) -> Float[ndarray, "nj"]:
@@ -215,7 +216,7 @@ class Nmpc(Controller):
         if round(float(memory["tick"])) % max(1, round(self.rate / self.solve_rate)) == 0:
             memory = self._solve(t, robot, x, memory)
         memory["tick"] = memory["tick"] + 1.0
-        if memory["solved"] < 0.5:  # nothing to go by: the legs hold what they can
+        if memory["solved"] < 0.5:  # no valid solution: the legs hold as much as they can
             kp, kd = self._gains
             return JointCommand(self.goals.stand, 0.0, kp, kd), memory
         states, since = memory["x"], float(memory["since"])
@@ -228,7 +229,7 @@ class Nmpc(Controller):
     def _follow_command(
         self, sensed: Sensed, velocity_command: Float[ndarray, "3"], memory: dict[str, ndarray]
     ) -> dict[str, ndarray]:
-        """A new memory in which the command has been followed for a tick."""
+        """Return a new memory in which the command has been followed for a tick."""
         pose_des = memory["pose_des"]
         if memory["tick"] < 0.5:
             R = to_rotation(sensed.q[3:7])
@@ -238,7 +239,7 @@ class Nmpc(Controller):
         return {**memory, **dict(zip(_FOLLOW_KEYS, map(np.asarray, after)))}
 
     def _clipped_command(self, t: float, robot: Robot, command: Command) -> Float[ndarray, "3"]:
-        """The command within its limits; what a command exceeds is reported when it changes."""
+        """Return the command within its limits; exceeded limits are logged when they change."""
         if command is not self._last_command:
             check_command(command)
             limits = self.command_limits(robot)
@@ -249,7 +250,7 @@ class Nmpc(Controller):
         return self._clipped_values
 
     def _solve(self, t: float, robot: Robot, x: ndarray, memory: dict[str, ndarray]) -> dict[str, ndarray]:
-        """One iteration, or several where there is nothing to begin with."""
+        """Run one iteration, or several without a warm start."""
         assert self.problem is not None
         into, (states, u, gains) = float(memory["into"] + memory["since"]), (memory[k] for k in ("x", "u", "gains"))
         if self.contact != SCHEDULED:
@@ -281,7 +282,7 @@ class Nmpc(Controller):
             found = improve(self.problem, about, x) if memory["solved"] > 0.5 else self._first_trajectory(x, goals)
             self._log_failure(t, "solve", "")
         except FootfallError as wrong:
-            self._log_failure(t, "solve", f"nmpc begins anew: {wrong}")
+            self._log_failure(t, "solve", f"nmpc restarts: {wrong}")
             return {**memory, "into": np.zeros(()), "since": np.zeros(()), "solved": np.zeros(())}
         return {
             **memory,
@@ -294,7 +295,7 @@ class Nmpc(Controller):
         }
 
     def _first_trajectory(self, x: ndarray, goals: PyTree) -> Trajectory:
-        """A trajectory from nothing but the goals."""
+        """Return a trajectory from the goals alone."""
         assert self.problem is not None
         u, nj = goals.torque[:-1], goals.torque.shape[1]
         states, nv = np.concatenate([goals.q, goals.v], axis=1), goals.v.shape[1]

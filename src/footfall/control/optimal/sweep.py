@@ -1,39 +1,42 @@
-"""The sweep backwards of dynamic programming: changes of the inputs and gains, by a quadratic model of the cost to go.
+"""The backward sweep of dynamic programming: changes of the inputs and gains, from a quadratic model of the cost-to-go.
 
-A knot's model is one matrix over z = (u, x, 1): curvatures, and slopes in its last row and column. So is the cost to
-go over (x, 1), and a stage is three products and a factorisation,
+A knot's model is one matrix over z = (u, x, 1): curvatures, and gradients in its last row and column. So is the
+cost-to-go over (x, 1), and a stage is three products and a factorisation,
 
     H = L + Zᵀ V Z,   H_uu = C Cᵀ,   Y = C⁻¹ H_u·,   V = H_·· - YᵀY,   (K, k) = -C⁻ᵀ Y
 
-small enough that the number of calls counts for more than their operations: BLAS is called as it is, by what it does on
-one thread (triangles are inverted and multiplied: OpenBLAS wakes threads to solve with them, however small).
+small enough that the number of calls matters more than their operations: BLAS is called directly, with routines that
+stay on one thread (triangular matrices are inverted and multiplied, since OpenBLAS starts threads to solve with them,
+however small).
 
-Inputs have limits (Tassa, Mansard, Todorov 2014): a knot that meets one is solved by projected Newton, and inputs at a
-limit have no gain.
+Inputs have limits (Tassa, Mansard, Todorov 2014): a knot that reaches one is solved by projected Newton, and inputs at
+a limit have no gain.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
-from scipy.linalg import blas, lapack
+
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Model:
     """Knots as quadratic models; z = (u, x, 1)."""
 
-    Z: Float[ndarray, "N z x"]  # (x, 1) after a knot by z, transposed: as BLAS wants it
-    L: Float[ndarray, "N z z"]  # of its cost
-    V: Float[ndarray, "x x"]  # of the last state's cost
+    Z: Float[ndarray, "N z x"]  # (x, 1) after a knot as a function of z, transposed as BLAS expects it
+    L: Float[ndarray, "N z z"]  # knot costs
+    V: Float[ndarray, "x x"]  # cost of the last state
 
     @staticmethod
     def of(A: ndarray, B: ndarray, x: ndarray, xx: ndarray, u: ndarray, uu: ndarray) -> Model:
-        """From derivatives of steps and costs; x and xx have a row for the last state."""
+        """Create it from derivatives of steps and costs; x and xx have a row for the last state."""
         N, n, m = B.shape
         Z, L = np.zeros((N, m + n + 1, n + 1)), np.zeros((N, m + n + 1, m + n + 1))
         Z[:, :m, :n], Z[:, m:-1, :n], Z[:, -1, n] = B.swapaxes(1, 2), A.swapaxes(1, 2), 1.0
@@ -47,12 +50,12 @@ class Model:
     def backward_pass(
         self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
     ) -> BackwardPass | None:
-        """As ``backward``."""
+        """See ``backward``."""
         return backward(self, low, high, weight)
 
 
 class QuadraticModel(Protocol):
-    """A horizon to second order that can be swept backwards."""
+    """A second-order model of a horizon that can be swept backwards."""
 
     def backward_pass(
         self, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
@@ -61,7 +64,7 @@ class QuadraticModel(Protocol):
 
 @dataclass(frozen=True)
 class BackwardPass:
-    """Feedforward changes of the inputs, feedback gains, and the change of cost that they promise."""
+    """Feedforward changes of the inputs, feedback gains, and the predicted change of the cost."""
 
     changes: Float[ndarray, "N m"]
     gains: Float[ndarray, "N m n"]
@@ -69,17 +72,18 @@ class BackwardPass:
     quadratic: float
 
     def promised_decrease(self, length: float) -> float:
-        """By how much the cost falls for a step of a length from 0 to 1, says the model."""
+        """Return the predicted decrease of the cost for a step length from 0 to 1."""
         return -length * (self.linear + length * self.quadratic)
 
 
 def backward(
     model: Model, low: Float[ndarray, "N m"], high: Float[ndarray, "N m"], weight: float
 ) -> BackwardPass | None:
-    """The plan that the model makes within limits of the changes, or None where a knot has no minimum.
+    """Return the model's optimal plan within limits of the changes, or None where a knot has no minimum.
 
-    weight: a price on how far the next state moves.
+    weight: a penalty on the change of the next state.
     """
+    blas, _ = _routines()
     N, m = low.shape
     V, gains_and_changes = model.V, np.empty((N, m, model.V.shape[0]))
     linear = quadratic = 0.0
@@ -95,7 +99,7 @@ def backward(
         if solved is None:
             return None
         gains_and_changes[k], Y = solved
-        if Y is not None:  # a minimum without limits: most of what follows cancels
+        if Y is not None:  # a minimum without active limits: most terms below cancel
             V = blas.dgemm(-1.0, Y, Y, 1.0, H[m:, m:], 1)
             falls = -float(Y[:, -1] @ Y[:, -1])
             linear += falls
@@ -109,10 +113,18 @@ def backward(
     return BackwardPass(gains_and_changes[:, :, -1].copy(), gains_and_changes[:, :, :-1].copy(), linear, quadratic)
 
 
+@functools.cache
+def _routines() -> tuple[ModuleType, ModuleType]:
+    """Return SciPy's BLAS and LAPACK, loaded on first use: what is imported with every controller needs NumPy alone."""
+    from scipy.linalg import blas, lapack
+
+    return blas, lapack
+
+
 def _regularised_knot(
     H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray | None, high: ndarray | None
 ) -> tuple[ndarray, ndarray | None] | None:
-    """A knot's law where moving the next state has a price, which is no part of the cost."""
+    """Return a knot's feedback law with a penalty on the next state, which is not part of the cost."""
     m = len(H_uu)
     tied = H_u.copy()
     tied[:, :-1] += B.T @ Z[:, m:-1]
@@ -121,7 +133,8 @@ def _regularised_knot(
 
 
 def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> tuple[ndarray, ndarray | None] | None:
-    """((gains, change) of the input at one knot, Y where no limit is met); None where there is no minimum."""
+    """Return ((gains, change) of the input at one knot, Y if no limit is active); None without a minimum."""
+    blas, lapack = _routines()
     C, wrong = lapack.dpotrf(H, lower=1)
     if wrong:
         return None
@@ -145,7 +158,9 @@ def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> 
 def box_minimum(
     H: Float[ndarray, "m m"], g: Float[ndarray, "m"], low: Float[ndarray, "m"], high: Float[ndarray, "m"]
 ) -> tuple[Float[ndarray, "m"], ndarray] | None:
-    """(d, which are free) that minimises ½ dᵀHd + gᵀd between low and high, by projected Newton; None if H has none."""
+    """Return (d, which are free) minimising ½ dᵀHd + gᵀd between low and high, by projected Newton; None if there is
+    none.
+    """
     d = np.clip(np.zeros(len(g)), low, high)
     for _ in range(50):
         gradient = g + H @ d

@@ -2,13 +2,13 @@
 
     minimise Σ_k l_k(x_k, u_k) + l_N(x_N)   over u_0 ... u_{N-1},   x_{k+1} = f(x_k, u_k),   low <= u_k <= high
 
-Backwards along a trajectory the cost to go is modelled as a quadratic (first derivatives of the step are exact, its
-second ones left out: Gauss-Newton, or iLQR); each knot gives a change of the input and a feedback gain, both within the
-limits. Forwards the step itself is rolled out under them, several step lengths at once, and the longest that lowers the
-cost as the model promised is taken. So every iterate is a motion of the simulator's own, and the cost only falls.
+The backward pass models the cost-to-go as a quadratic (first derivatives of the step are exact, second ones are
+neglected: Gauss-Newton, or iLQR); each knot gives a change of the input and a feedback gain, both within the limits.
+The forward pass rolls out the step with them, for several step lengths at once, and the longest that lowers the cost as
+predicted is accepted. So every iterate is a feasible motion of the simulator, and the cost decreases monotonically.
 
-The step, its derivatives and the cost are handed in as a ``Problem``; states may live in a curved space, deviations are
-what ``difference`` says.
+The step, its derivatives and the cost are given as a ``Problem``; states may lie on a manifold, with deviations defined
+by ``difference``.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.sweep import BackwardPass, Model, QuadraticModel
 from footfall.errors import FootfallError, InputError
+from nptrace.array_types import Float
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
-_MIN_DECREASE_RATIO = 1e-3  # of the promised fall that must come true
-_MIN_RELATIVE_DECREASE = 1e-11  # of the cost: a promise that rounding would break
-_MIN_REGULARISATION, _MAX_REGULARISATION, _REGULARISATION_FACTOR = 1e-6, 1e10, 4.0  # of the regularisation
+_MIN_DECREASE_RATIO = 1e-3  # fraction of the predicted decrease that is required
+_MIN_RELATIVE_DECREASE = 1e-11  # fraction of the cost: a smaller prediction is lost in rounding
+_MIN_REGULARISATION, _MAX_REGULARISATION, _REGULARISATION_FACTOR = 1e-6, 1e10, 4.0  # limits of the regularisation
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Problem(Protocol):
     def linearise(
         self, x: Float[ndarray, "N nx"], u: Float[ndarray, "N m"], *after: ndarray
     ) -> tuple[ndarray, ndarray]:
-        """A (N, n, n) and B (N, n, m) of every knot."""
+        """Return A (N, n, n) and B (N, n, m) of every knot."""
         ...
 
     def cost(self, x: Float[ndarray, "c K nx"], u: Float[ndarray, "c N m"]) -> Float[ndarray, "c"]: ...
@@ -64,7 +64,7 @@ class Problem(Protocol):
 
 @runtime_checkable
 class RollingProblem(Protocol):
-    """A problem that rolls whole trajectories out, and expands them, by itself."""
+    """A problem that rolls out whole trajectories, and expands them, itself."""
 
     low: Float[ndarray, "m"]
     high: Float[ndarray, "m"]
@@ -74,16 +74,18 @@ class RollingProblem(Protocol):
     def roll(
         self, start: ndarray, x: ndarray, u: ndarray, changes: ndarray, gains: ndarray, length: float
     ) -> tuple[ndarray, ndarray, float]:
-        """(states, inputs, cost) from ``start``, about a trajectory, with so much of the changes under the gains."""
+        """Return (states, inputs, cost) from ``start``, about a trajectory, with a fraction of the changes under the
+        gains.
+        """
         ...
 
     def quadratic(self, x: Float[ndarray, "K nx"], u: Float[ndarray, "N m"]) -> QuadraticModel:
-        """Steps to first order and costs to second along a trajectory."""
+        """Return steps to first order and costs to second order along a trajectory."""
         ...
 
 
 class _SteppedProblem:
-    """A ``Problem`` as one that rolls."""
+    """A ``Problem`` as a ``RollingProblem``."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.low, self.high = problem, problem.low, problem.high
@@ -112,13 +114,13 @@ def _rolling(problem: Problem | RollingProblem) -> RollingProblem:
 
 @dataclass
 class Trajectory:
-    """States, inputs and gains: follow it with u_k + K_k difference(x_k, x)."""
+    """States, inputs and gains, to be followed with u_k + K_k difference(x_k, x)."""
 
     x: Float[ndarray, "K nx"]
     u: Float[ndarray, "N m"]
     gains: Float[ndarray, "N m n"]
-    costs: list[float] = field(default_factory=list)  # of the first guess and of every iterate after it
-    ended: str = "iterations"  # or "converged", or "stuck": no step lowers the cost, as at a kink of it
+    costs: list[float] = field(default_factory=list)  # costs of the first guess and of every iterate after it
+    ended: str = "iterations"  # or "converged", or "stuck": no step lowers the cost, as at a kink
 
     @property
     def cost(self) -> float:
@@ -134,10 +136,10 @@ def optimise(
     patience: int = 3,
     report: Callable[[int, float], None] | None = None,
 ) -> Trajectory:
-    """The trajectory from ``start`` that costs least, from a first guess: inputs, or a trajectory and its gains.
+    """Return the trajectory from ``start`` of lowest cost, from a first guess: inputs, or a trajectory and its gains.
 
-    Ends when ``patience`` iterations in a row lower the cost by less than ``tolerance`` of it, or none lowers it any
-    more. ``report(iteration, cost)`` is called after every one.
+    Ends when ``patience`` consecutive iterations lower the cost by less than ``tolerance`` of it, or no step lowers it.
+    ``report(iteration, cost)`` is called after every iteration.
     """
     problem = _rolling(given)
     about = guess if isinstance(guess, Trajectory) else None
@@ -181,10 +183,10 @@ def optimise(
 def improve(
     given: Problem | RollingProblem, about: Trajectory, start: Float[ndarray, "nx"], weight: float = 0.0
 ) -> Trajectory:
-    """One iteration from ``start`` on, warm from a trajectory nearby: what receding horizon control does at each tick.
+    """Run one warm-started iteration from ``start``, as receding-horizon control does at each tick.
 
-    The trajectory is followed by its gains, expanded, and improved by one sweep backwards and its line search; where no
-    step lowers the cost it stays as it was followed, with the gains of the sweep.
+    The trajectory is followed with its gains, expanded, and improved by one backward sweep and a line search; where no
+    step lowers the cost, the followed trajectory is kept, with the gains of the sweep.
     """
     problem = _rolling(given)
     found = _follow(problem, np.asarray(start, dtype=float), about.u, about)
@@ -202,7 +204,7 @@ def improve(
 
 
 def _backward_pass(problem: RollingProblem, model: QuadraticModel, u: ndarray, weight: float = 0.0) -> BackwardPass:
-    """With no more regularisation than it needs."""
+    """Run the backward pass with no more regularisation than it needs."""
     low, high = problem.low - u, problem.high - u
     while (plan := model.backward_pass(low, high, weight)) is None:
         weight = max(_REGULARISATION_FACTOR * weight, _MIN_REGULARISATION)
@@ -212,7 +214,7 @@ def _backward_pass(problem: RollingProblem, model: QuadraticModel, u: ndarray, w
 
 
 def _follow(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajectory | None) -> Trajectory:
-    """Inputs rolled out; about a trajectory, under its gains."""
+    """Roll out inputs, or a trajectory under its gains."""
     if about is None:
         n = problem.difference(start[None], start[None]).shape[1]
         about = Trajectory(np.tile(start, (len(u) + 1, 1)), u, np.zeros((*u.shape, n)))
@@ -223,7 +225,7 @@ def _follow(problem: RollingProblem, start: ndarray, u: ndarray, about: Trajecto
 def _line_search(
     problem: RollingProblem, last: Trajectory, backward_pass: BackwardPass
 ) -> tuple[float, ndarray, ndarray] | None:
-    """(fall of the cost, states, inputs) for the longest step that keeps its promise; nearly always the first does."""
+    """Return (decrease of the cost, states, inputs) for the longest acceptable step; nearly always the first."""
     for length in STEP_LENGTHS:
         with np.errstate(all="ignore"):
             x, u, cost = problem.roll(last.x[0], last.x, last.u, backward_pass.changes, backward_pass.gains, length)

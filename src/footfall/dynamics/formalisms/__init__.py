@@ -1,1 +1,1 @@
-"""Further formulations of the equations of motion, as the papers have them; nothing else is built on most of them."""
+"""Further formulations of the equations of motion from the papers; little else depends on them."""

@@ -3,18 +3,17 @@
     [ M  -Jᵀ ] [ a ]   [ Sᵀτ - h            ]
     [ J   0  ] [ f ] = [ -dJ/dt v - feedback ]
 
-J holds three rows for every standing foot. The system is solved by its Schur complement, the Delassus matrix
-A = J M⁻¹ Jᵀ (the inverse of the inertia that the feet feel), built from the branch-sparse factor of M. The rows of feet
-that are up become rows of the identity, so that one traced program serves all 2ⁿ modes: the mode is data.
+J has three rows for every stance foot. The system is solved by its Schur complement, the Delassus matrix A = J M⁻¹ Jᵀ
+(the inverse inertia at the feet), built from the branch-sparse factor of M. The rows of other feet become rows of the
+identity, so that one traced program serves all 2ⁿ modes: the mode is data.
 
-A foot is held at the centre of its sphere (frame ``world``: the spherical joint of Yan 2021), or rolls on the ground
-without slipping (frame ``contact`` with the ground's axes ``R_WC``).
+A foot is constrained at the centre of its sphere (frame ``world``: the spherical joint of Yan 2021), or rolls on the
+ground without slipping (frame ``contact`` with the ground's axes ``R_WC``).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 
@@ -51,14 +51,14 @@ def constrained_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
         tau: Joint torques [N m].
-        mode: One number per foot, 1 in contact, 0 not; it may be traced (``mode_of`` makes it from names). Three
+        mode: One number per foot, 1 in contact, 0 otherwise; it may be traced (``mode_of`` makes it from names). Three
             numbers per foot hold each direction separately: (0, 0, 1) is a foot sliding on level ground without
             friction.
         gravity: Acceleration of gravity in world axes [m/s²].
         stabilisation: Baumgarte gains (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor).
-        anchors: Where the feet should be [m]; without them k_p has no effect.
+        anchors: Positions at which the feet are held [m]; without them k_p has no effect.
         damping: Added to the diagonal of the contact matrix, as a fraction of its mean: makes redundant sets of feet
-            solvable, with feet that yield a little. ``contact_set`` says if it is needed.
+            solvable, with slightly compliant feet. ``contact_set`` shows whether it is needed.
         frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
@@ -89,8 +89,8 @@ def impact_map(
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 3"]]:
     """Return the velocity after a touchdown without rebound.
 
-    The feet of the new mode stop, q does not change, and momentum is transferred by the feet alone. Of all velocities
-    that the mode allows, the result is the nearest to v in the metric of M.
+    The feet of the new mode stop, q does not change, and momentum is transferred by the feet alone. Among all
+    velocities that the mode permits, the result is the closest to v in the metric of M.
 
     Args:
         robot: The robot.
@@ -149,7 +149,7 @@ def contact_jacobian(
 def feet_in_factor(
     robot: Robot, q: Float[ndarray, "nq"], frame: str = "world", R_WC: ndarray | None = None
 ) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """(L, d, Y, J) with M = Lᵀ D L and Y = L⁻ᵀ Jᵀ, so that A = Yᵀ D⁻¹ Y. Y has the zeros of Jᵀ: legs do not meet."""
+    """Return (L, d, Y, J) with M = Lᵀ D L and Y = L⁻ᵀ Jᵀ, so that A = Yᵀ D⁻¹ Y. Y has the zeros of Jᵀ."""
     L, d = factor(robot, mass_matrix(robot, q))
     J = contact_jacobian(robot, q, frame, R_WC)
     return L, d, solve_outward(robot, L, J.T), J
@@ -166,7 +166,7 @@ def contact_solve(
     b: Float[ndarray, "m"],
     damping: float,
 ) -> Float[ndarray, "m"]:
-    """Return f with A f = b in the rows of standing feet, and f = 0 in the others."""
+    """Return f with A f = b in the rows of stance feet, and f = 0 in the others."""
     stands = held_rows(mode)
     A = (Y.T @ _divided(Y, d)) * (stands[:, None] * stands[None, :])
     slack = damping * sum(A[k, k] for k in range(len(stands))) / max(len(stands), 1)
@@ -176,7 +176,7 @@ def contact_solve(
 
 
 def held_rows(mode: Float[ndarray, "nf"] | Float[ndarray, "nf 3"]) -> Float[ndarray, "rows"]:
-    """Return 1 for every row of J that a mode holds."""
+    """Return 1 for every row of J that a mode constrains."""
     if not len(mode):
         return np.zeros(0)
     return np.concatenate([np.stack([m, m, m]) if np.ndim(m) == 0 else m for m in mode])
@@ -185,7 +185,7 @@ def held_rows(mode: Float[ndarray, "nf"] | Float[ndarray, "nf 3"]) -> Float[ndar
 def _drift(
     robot: Robot, q: Float[ndarray, "nq"], anchors: Float[ndarray, "nf 3"], R_WC: ndarray | None
 ) -> Float[ndarray, "rows"]:
-    """How far the feet are from their anchors, in the axes of the constraint rows."""
+    """Return the displacements of the feet from their anchors, in the axes of the constraint rows."""
     away = foot_positions(robot, q) - anchors
     return (away if R_WC is None else away @ R_WC).reshape(-1)
 
@@ -200,7 +200,9 @@ def _check_mode(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
 
 
 def check_points(robot: Robot, mode: Float[ndarray, "nf"]) -> None:
-    """Refuse to hold soles as points: a number per foot says that it stands, three that three rows of it are meant."""
+    """Raise where soles would be constrained as points: one number per foot is a mode of points, three number its
+    rows.
+    """
     flat = [foot.name for foot in robot.feet if isinstance(foot, FlatFoot)]
     if not flat or np.ndim(mode) == 2:
         return

@@ -1,12 +1,12 @@
-"""The mechanics of a set of standing feet: rank, conditioning, force patterns that nothing determines.
+"""The mechanics of a set of stance feet: rank, conditioning, indeterminate force patterns.
 
-Runs outside of traces. Two different things go by the name of redundancy (erratum of eq. (19) of Yan et al. 2021, which
-speaks of one solution):
+Runs outside of traces. Two different things are called redundancy (erratum of eq. (19) of Yan et al. 2021, which claims
+one solution):
 
 - *Over-constrained*: the rows of J depend on each other, so the ground can push in a pattern that moves nothing.
   Forward dynamics then has one acceleration, or none, and never one set of forces.
-- *Internal forces*: from two standing feet on, forces that cancel in the base rows can be balanced by joint torques.
-  Forward dynamics is not troubled (torques are given), inverse dynamics without measured foot forces is.
+- *Internal forces*: from two stance feet on, forces that cancel in the base rows can be balanced by joint torques.
+  Forward dynamics is not affected (torques are given), inverse dynamics without measured foot forces is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -27,10 +26,11 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
-RANK_TOLERANCE = 1e-9  # of the singular values of J in the metric of M, beside the largest
+RANK_TOLERANCE = 1e-9  # relative to the largest singular value of J in the metric of M
 _CONSISTENT = 1e-9  # feet of a redundant set agree to this [m/s²]
-_TAKES_PART = 1e-3  # share of a foot in a pattern of unit length
+_TAKES_PART = 1e-3  # contribution of a foot to a pattern of unit length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,17 +48,19 @@ class ContactSet:
     rank: int
     singular_values: Float[ndarray, "rows"]
     patterns: Float[ndarray, "k feet 3"]
-    internal: int  # force patterns that cancel in the base rows
-    mobility: int  # degrees of freedom that the mode leaves
+    internal: int  # number of force patterns that cancel in the base rows
+    mobility: int  # degrees of freedom left by the mode
 
     @property
     def redundancy(self) -> int:
-        """Rows that the others imply."""
+        """Return the number of rows implied by the others."""
         return self.rows - self.rank
 
     @property
     def conditioning(self) -> float:
-        """Largest over smallest eigenvalue of the Delassus matrix; infinite for a redundant set, 1 in flight."""
+        """Return the ratio of largest to smallest eigenvalue of the Delassus matrix; infinite for a redundant set, 1
+        in flight.
+        """
         if not self.rows:
             return 1.0
         if self.redundancy:
@@ -67,7 +69,7 @@ class ContactSet:
 
     @property
     def culprits(self) -> tuple[str, ...]:
-        """Feet whose constraints are redundant."""
+        """Return the feet whose constraints are redundant."""
         share = np.abs(self.patterns).max(axis=(0, 2)) if len(self.patterns) else np.zeros(len(self.feet))
         return tuple(foot for foot, part in zip(self.feet, share) if part > _TAKES_PART)
 
@@ -152,8 +154,9 @@ def check_stance(
 
 @dataclass(frozen=True)
 class StanceDynamics:
-    """Accelerations and forces of a mode. Where ``contacts.redundancy`` is not zero the forces are the least in norm of
-    all that do the same."""
+    """Accelerations and forces of a mode. If ``contacts.redundancy`` is not zero, the forces have the least norm of
+    all equivalent ones.
+    """
 
     a: Float[ndarray, "nv"]
     forces: Float[ndarray, "nf 3"]
@@ -198,7 +201,7 @@ def stance_dynamics(
     free, _ = constrained_dynamics(robot, q, v, tau, np.zeros(robot.nf), gravity)
     wanted = (-(J @ free) - feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1))[rows]
     B = (Y / np.sqrt(d)[:, None])[:, rows]
-    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # B f in the metric of M
+    push, *_ = np.linalg.lstsq(B.T, wanted, rcond=RANK_TOLERANCE)  # least squares of B f in the metric of M
     if np.abs(B.T @ push - wanted).max() > _CONSISTENT * max(float(np.abs(wanted).max()), 1.0):
         raise over_constrained(found)
     forces = np.zeros(3 * robot.nf)

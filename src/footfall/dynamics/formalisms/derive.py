@@ -1,4 +1,4 @@
-"""Kinematics and dynamics of a robot or of one leg as formulas: symbols to code, as Adak et al. 2021 and DynaKat do.
+"""Kinematics and dynamics of a robot or of one leg as formulas, as in Adak et al. 2021 and DynaKat.
 
 The functions of ``lagrange`` are traced with symbols and written out as LaTeX, Python or C. Small mechanisms, such as a
 leg, come out as sums of harmonics, which are unique and short; whole robots step by step.
@@ -15,7 +15,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint, Link
 from footfall.spatial.rotation import EULER_ORDERS
 
-QUANTITIES = {  # of the command: what lagrange calls them
+QUANTITIES = {  # names on the command line: names in lagrange
     "forward_kinematics": "forward_kinematics",
     "jacobian": "jacobian",
     "mass_matrix": "mass_matrix",
@@ -23,35 +23,35 @@ QUANTITIES = {  # of the command: what lagrange calls them
     "gravity": "gravity_terms",
     "contact_jacobian": "contact_jacobian",
 }
-_READABLE = 10_000  # characters: three pages
+_READABLE = 10_000  # characters: about three pages
 
 
 @dataclass(frozen=True, kw_only=True)
 class Formula:
-    """A quantity in full, and what it costs."""
+    """A quantity in full, and its cost."""
 
     robot: Robot
     quantity: str
     text: str
-    operations: int  # of the trace, before it is written
-    variables: dict[str, str]  # symbol: what it is
-    seconds: float  # that the derivation took
+    operations: int  # operations of the trace, before it is written
+    variables: dict[str, str]  # symbol: meaning
+    seconds: float  # seconds that the derivation took
 
     @property
     def readable(self) -> bool:
-        """Whether a person would read it."""
+        """Return whether it is short enough to read."""
         return len(self.text) <= _READABLE
 
 
 def leg_alone(robot: Robot, leg: str) -> Robot:
-    """Return one leg of a robot on a fixed base: what the leg is mounted on, in that link's frame.
+    """Return one leg of a robot on a fixed base: the link that carries the leg, in that link's frame.
 
     Args:
         robot: The robot.
         leg: Name of the leg's foot.
 
     Returns:
-        A robot with a fixed base, upright, with the joints that move this foot alone.
+        A robot with a fixed base, upright, with the joints that move only this foot.
     """
     foot = robot.foot(leg)
     if robot.loops:
@@ -86,13 +86,13 @@ def derive(
     Args:
         robot: The robot.
         quantity: One of ``QUANTITIES``.
-        leg: Name of a leg's foot: the leg alone, on what it is mounted on. The whole robot unless given.
+        leg: Name of a leg's foot, for the leg alone; the whole robot unless given.
         form: ``latex``, ``python`` or ``c``.
-        order: Of the base's Euler angles: ``xyz`` or ``zyx``.
-        digits: Of numbers in LaTeX.
+        order: Order of the base's Euler angles: ``xyz`` or ``zyx``.
+        digits: Digits of numbers in LaTeX.
 
     Returns:
-        The formula; of a whole robot in q = (Euler angles, position, joints).
+        The formula; for a whole robot, in q = (Euler angles, position, joints).
     """
     if quantity not in QUANTITIES:
         raise unknown("quantity", quantity, QUANTITIES)

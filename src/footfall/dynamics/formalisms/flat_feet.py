@@ -1,15 +1,14 @@
 """Flat feet, six rows each (J_c in R^{6 x (n+6)} of the lecture slides, 24 rows in Adak 2021), and their limits.
 
-A sole that lies on the ground holds a whole wrench (n, f): the foot neither moves nor turns. The KKT system, the impact
-and eq. (19) of Yan 2021 (``solve_by_structure`` with ``flat``) are those of points with twice the rows. What the ground
-can give is less: a centre of pressure inside the sole, friction, and a moment about the normal that friction at the
-sole's points can make. For a rectangle this cone has a closed form (Caron, Pham and Nakamura 2015).
+A sole on the ground transmits a whole wrench (n, f): the foot neither moves nor rotates. The KKT system, the impact and
+eq. (19) of Yan 2021 (``solve_by_structure`` with ``flat``) are those of points with twice the rows. The ground can
+supply less: a centre of pressure inside the sole, friction, and a moment about the normal that friction at the sole's
+points can make. For a rectangle this cone has a closed form (Caron, Pham and Nakamura 2015).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
@@ -21,6 +20,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def flat_dynamics(
@@ -57,7 +57,7 @@ def flat_dynamics(
 def flat_impact(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], mode: Float[ndarray, "nf"], damping: float = 0.0
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "nf 6"]]:
-    """Return the velocity after flat soles land and stay.
+    """Return the velocity after flat soles land and stick.
 
     Args:
         robot: The robot.
@@ -93,8 +93,8 @@ def sole_margins(
         friction: Coefficient of friction.
 
     Returns:
-        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] both
-        ways.
+        ``normal`` [N], ``friction`` [N] along x and y (a pyramid), ``pressure`` [N m] along x and y, ``yaw`` [N m] in
+        both directions.
     """
     X, Y, mu = 0.5 * sole[0], 0.5 * sole[1], friction
     n, f = wrench[:3], wrench[3:]
@@ -110,7 +110,7 @@ def sole_margins(
 
 
 def _in_factor(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray, ndarray]:
-    """(L, d, Y, J) of six rows per foot, as ``constrained.feet_in_factor`` of three."""
+    """Return (L, d, Y, J) with six rows per foot, like ``constrained.feet_in_factor`` with three."""
     L, d = factor(robot, mass_matrix(robot, q))
     J = np.reshape(feet_jacobian(robot, q), (6 * robot.nf, robot.nv))
     return L, d, solve_outward(robot, L, J.T), J

@@ -1,21 +1,21 @@
-"""Euler-Lagrange: eqs. (12)-(27) of Adak 2021 and the M, C, G of DynaKat, an independent witness for all dynamics.
+"""Euler-Lagrange: eqs. (12)-(27) of Adak 2021 and the M, C, G of DynaKat, an independent reference for all dynamics.
 
 From the energies K = ẋᵀ M ẋ / 2 and P of ``link_jacobians``, in coordinates x = (ξ, p_WB, joints) with the Euler
 angles of a paper, everything follows by differentiation, which the tracer does exactly:
 
-    M ẍ + C ẋ + G = F,    C = (dM/dt + A - Aᵀ) / 2,  A = ∂(M ẋ)/∂x with ẋ held,    G = ∂P/∂x
+    M ẍ + C ẋ + G = F,    C = (dM/dt + A - Aᵀ) / 2,  A = ∂(M ẋ)/∂x at constant ẋ,    G = ∂P/∂x
 
 C is the matrix of Christoffel symbols c_kji = (∂M_kj/∂x_i + ∂M_ki/∂x_j - ∂M_ij/∂x_k) / 2, summed with ẋ_i. Erratum of
 the DynaKat paper: it prints the sum without the half. C ẋ alone (``euler_coriolis_terms``) is eq. (27) of Adak 2021.
 
-The functions without ``euler_`` speak footfall's coordinates: v = N ẋ, N = diag(E, R_BW, 1). Erratum of Adak 2021,
-below eq. (27): it corrects the finished C by E_t. That alone counts ω x I ω twice: the velocities ω are no rates of
-coordinates, so eq. (27) does not hold in them. Derive in x, then map, the rate of N included:
+The functions without ``euler_`` use footfall's coordinates: v = N ẋ, N = diag(E, R_BW, 1). Erratum of Adak 2021, below
+eq. (27): it corrects the finished C by E_t. That alone counts ω x I ω twice: the velocities ω are not rates of
+coordinates, so eq. (27) does not hold for them. Derive in x, then map, the rate of N included:
 
     M_v = N⁻ᵀ M N⁻¹,    C_v = N⁻ᵀ (C - M N⁻¹ dN/dt) N⁻¹,    G_v = N⁻ᵀ G
 
-Derivatives need a trace. Called with numbers, the few functions that take them are traced once for each robot, kept,
-and evaluated step by step; all others are the plain NumPy they are written in.
+Derivatives need a trace. Called with numbers, the few functions that need them are traced once for each robot, cached,
+and interpreted; all others are plain NumPy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,11 +35,12 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 from nptrace.autodiff import nested
 from nptrace.frontend import notation, tracer
 
 ORDERS = ("best", *rotation.EULER_ORDERS)
-_MOST_PROGRAMS = 64  # kept in memory
+_MOST_PROGRAMS = 64  # traces kept in memory
 
 Gravity = tuple[float, float, float]
 
@@ -53,7 +53,9 @@ def euler_mass_matrix(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz")
 
 
 def euler_feet_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "nf 6 nv"]:
-    """J_C of Adak et al. 2021: twists (ω, v) of the feet in world axes by dx/dt; all feet stacked, its 24 x 20."""
+    """Return J_C of Adak et al. 2021: twists (ω, v) of the feet in world axes by dx/dt; all feet stacked, its 24 x
+    20.
+    """
     _check(robot, order, x=x)
     return link_jacobians.feet_jacobian(robot, x, order)
 
@@ -73,7 +75,9 @@ def euler_gravity_terms(
 def euler_coriolis_terms(
     robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "nv"], order: str = "xyz"
 ) -> Float[ndarray, "nv"]:
-    """C ẋ, the vector C(q, q̇) of eq. (27) of Adak 2021: d/dt (∂K/∂ẋ) - ∂K/∂x less M ẍ, which is (dM/dt) ẋ - ∂K/∂x."""
+    """Return C ẋ, the vector C(q, q̇) of eq. (27) of Adak 2021: d/dt (∂K/∂ẋ) - ∂K/∂x less M ẍ, which is (dM/dt) ẋ -
+    ∂K/∂x.
+    """
     _check(robot, order, x=x, rate=rate)
 
     def terms(x: ndarray, rate: ndarray) -> ndarray:
@@ -101,8 +105,8 @@ def euler_coriolis_matrix(
 def mass_matrix(robot: Robot, q: Float[ndarray, "nq"], order: str = "best") -> Float[ndarray, "nv nv"]:
     """Return M(q) for v = (ω, v of the base in its axes, joint rates): N⁻ᵀ M N⁻¹.
 
-    ``order``: of the Euler angles it is derived in. ``best``: the one that is farther from its singularity; in a
-    trace, where that is not known, ``zyx``.
+    ``order``: the order of the Euler angles used in the derivation; ``best`` is the one farther from its singularity,
+    or in a trace, where that is unknown, ``zyx``.
     """
     x, order = _coordinates(robot, q, order)
     back = _inverse_map(robot, x, order)
@@ -112,7 +116,7 @@ def mass_matrix(robot: Robot, q: Float[ndarray, "nq"], order: str = "best") -> F
 def coriolis_matrix(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], order: str = "best"
 ) -> Float[ndarray, "nv nv"]:
-    """C(q, v) = N⁻ᵀ (C - M N⁻¹ dN/dt) N⁻¹: dM/dt - 2 C is skew-symmetric. (Such a C is not unique, only C v is.)"""
+    """Return C(q, v) = N⁻ᵀ (C - M N⁻¹ dN/dt) N⁻¹: dM/dt - 2 C is skew-symmetric. (C is not unique, only C v is.)"""
     x, order = _coordinates(robot, q, order, v=v)
     back = _inverse_map(robot, x, order)
     rate = back @ v
@@ -127,14 +131,14 @@ def velocity_terms(
     x, order = _coordinates(robot, q, order, v=v)
     back = _inverse_map(robot, x, order)
     rate = back @ v
-    bent = back @ (_map_rate(robot, x, rate, order) @ rate)  # with the other sign, ẍ of a robot whose v is constant
+    bent = back @ (_map_rate(robot, x, rate, order) @ rate)  # with the opposite sign, ẍ of a robot with constant v
     return back.T @ (euler_coriolis_terms(robot, x, rate, order) - link_jacobians.momenta(robot, x, bent, order))
 
 
 def gravity_terms(
     robot: Robot, q: Float[ndarray, "nq"], gravity: Gravity = GRAVITY, order: str = "best"
 ) -> Float[ndarray, "nv"]:
-    """Return g(q) = N⁻ᵀ G: what holds the robot against gravity."""
+    """Return g(q) = N⁻ᵀ G, the forces that hold the robot against gravity."""
     x, order = _coordinates(robot, q, order)
     return _inverse_map(robot, x, order).T @ euler_gravity_terms(robot, x, gravity, order)
 
@@ -193,7 +197,7 @@ def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"
 
 # -- between the coordinates -----------------------------------------------------------------------------------------
 def _coordinates(robot: Robot, q: ndarray, order: str, **others: ndarray) -> tuple[ndarray, str]:
-    """(x of q, the order of its Euler angles); near their singularity an error that names the angle."""
+    """Return (x of q, the order of its Euler angles); raise near their singularity, naming the angle."""
     if order not in ORDERS:
         raise unknown("order of Euler angles", order, ORDERS)
     traced = nptrace.is_tracing()
@@ -205,12 +209,12 @@ def _coordinates(robot: Robot, q: ndarray, order: str, **others: ndarray) -> tup
         middle = {one: 0.0 if traced else abs(rotation.to_euler(R_WB, one)[1]) for one in rotation.EULER_ORDERS}
         order = min(rotation.EULER_ORDERS, key=lambda one: middle[one])
     if not traced:
-        coordinates.to_euler_coordinates(robot, q, order)  # refuses what is too near
+        coordinates.to_euler_coordinates(robot, q, order)  # raises too close to the singularity
     return np.concatenate([rotation.to_euler(R_WB, order), q[:3], q[7:]]), order
 
 
 def _velocity_map(robot: Robot, x: ndarray, order: str) -> ndarray:
-    """N with v = N ẋ: E of eq. (7) of Adak et al. 2021 for the turning, R_BW for the base's velocity."""
+    """Return N with v = N ẋ: E of eq. (7) of Adak et al. 2021 for the rotation, R_BW for the base's velocity."""
     N = np.eye(robot.nv)
     if robot.floating:
         N[:3, :3] = rotation.euler_rates_to_body(x[:3], order)
@@ -219,7 +223,7 @@ def _velocity_map(robot: Robot, x: ndarray, order: str) -> ndarray:
 
 
 def _inverse_map(robot: Robot, x: ndarray, order: str) -> ndarray:
-    """N⁻¹: E⁻¹ by cofactors (E_t R_WB of eq. 8), singular at a middle angle of 90 degrees."""
+    """Return N⁻¹: E⁻¹ by cofactors (E_t R_WB of eq. 8), singular at a middle angle of 90 degrees."""
     N = np.eye(robot.nv)
     if robot.floating:
         E = rotation.euler_rates_to_body(x[:3], order)
@@ -230,7 +234,7 @@ def _inverse_map(robot: Robot, x: ndarray, order: str) -> ndarray:
 
 
 def _map_rate(robot: Robot, x: ndarray, rate: ndarray, order: str) -> ndarray:
-    """dN/dt along ẋ."""
+    """Return dN/dt along ẋ."""
 
     def derivative(x: ndarray, rate: ndarray) -> ndarray:
         return nested.push(partial(_velocity_map, robot, order=order), (x,), (rate,))[1]
@@ -239,7 +243,9 @@ def _map_rate(robot: Robot, x: ndarray, rate: ndarray, order: str) -> ndarray:
 
 
 def _solved(A: ndarray, b: ndarray) -> ndarray:
-    """y of A y = b for a symmetric positive A, the last unknown eliminated first: legs never meet, so no fill-in."""
+    """Solve A y = b for a symmetric positive A, eliminating the last unknown first: legs do not couple, so no
+    fill-in.
+    """
     n, A, y = len(b), A.copy(), [b[k] for k in range(len(b))]
     for k in reversed(range(n)):
         for i in range(k):
@@ -253,7 +259,7 @@ def _solved(A: ndarray, b: ndarray) -> ndarray:
 
 # -- for people ------------------------------------------------------------------------------------------------------
 def euler_foot_poses(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "..."]:
-    """Return the feet in the world: positions, one row a foot, or of a single foot its homogeneous transform."""
+    """Return the positions of the feet in the world, one per row, or the homogeneous transform of a single foot."""
     placed = link_jacobians.placed_links(robot, x, order)
     if robot.nf == 1:
         foot = robot.feet[0]
@@ -268,7 +274,7 @@ def euler_stacked_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "
 
 
 def euler_contact_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str = "xyz") -> Float[ndarray, "3nf nv"]:
-    """Return the rows of J_C that point contacts have: velocities of the feet in world axes by dx/dt."""
+    """Return the rows of J_C for point contacts: velocities of the feet in world axes by dx/dt."""
     J = link_jacobians.feet_jacobian(robot, x, order).reshape(robot.nf, 6, robot.nv)
     return np.concatenate([J[k, 3:] for k in range(robot.nf)])
 
@@ -287,9 +293,9 @@ FORMS = ("latex", "python", "c")
 
 
 def written(robot: Robot, quantity: str, form: str = "latex", order: str = "xyz", digits: int = 4) -> str:
-    """A quantity in full, for a small robot: LaTeX to read, or a function of x (and rate) in Python or C to keep.
+    """Write a quantity of a small robot in full: LaTeX to read, or a function of x (and rate) in Python or C.
 
-    x = (ξ, p_WB, joints) is called q_1, q_2, ...; of a fixed base these are the joints in their order.
+    x = (ξ, p_WB, joints) is called q_1, q_2, ...; for a fixed base these are the joints in order.
     """
     return write_trace(trace_of(robot, quantity, order), robot, quantity, form, digits)
 
@@ -303,7 +309,7 @@ def trace_of(robot: Robot, quantity: str, order: str = "xyz") -> tracer.Trace:
 
 
 def write_trace(traced: tracer.Trace, robot: Robot, quantity: str, form: str = "latex", digits: int = 4) -> str:
-    """Write a trace of ``trace_of`` in a form."""
+    """Write a trace from ``trace_of`` in a format."""
     if form not in FORMS:
         raise unknown("form", form, FORMS)
     _, symbol, arguments = _WRITTEN[quantity]
@@ -324,7 +330,9 @@ _programs: dict[tuple[str, str, str], nested.interpreted] = {}
 
 
 def _evaluated(formula: Callable[..., ndarray], name: str, robot: Robot, order: str, *arrays: ndarray) -> ndarray:
-    """A formula with derivatives: part of the running trace, or traced by itself (once for each robot) for numbers."""
+    """Evaluate a formula with derivatives: inside the running trace, or for numbers by a trace cached for each
+    robot.
+    """
     if nptrace.is_tracing():
         return formula(*arrays)
     key = (name, order, robot.digest)
@@ -341,7 +349,7 @@ def forget() -> None:
 
 
 def _check(robot: Robot, order: str, **arrays: Any) -> None:
-    """Refuse arrays of the wrong shape or, where there are numbers, not finite, by name."""
+    """Raise for arrays of the wrong shape or, for numbers, not finite, naming them."""
     if order not in rotation.EULER_ORDERS:
         raise unknown("order of Euler angles", order, rotation.EULER_ORDERS)
     for name, array in arrays.items():

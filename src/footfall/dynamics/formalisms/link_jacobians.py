@@ -1,8 +1,8 @@
-"""Links, their Jacobians and energies by homogeneous transforms: eqs. (1)-(9) and (14)-(22) of Adak 2021, DynaKat.
+"""Links, their Jacobians and energies by homogeneous transforms: eqs. (1)-(9), (14)-(22) of Adak 2021, and DynaKat.
 
-The ground that ``lagrange`` stands on. It shares the robot's numbers and rotation matrices with the recursive
-algorithms and nothing else: every link of ``robot.links`` counts on its own (also one that a fixed joint holds),
-its frame is a 4x4 matrix in the world, and a coordinate is a turn about a line or a slide along it, read off there.
+This is the basis of ``lagrange``. It shares only the robot's numbers and rotation matrices with the recursive
+algorithms: every link of ``robot.links`` is a separate body (also behind a fixed joint), its frame is a 4x4 matrix in
+the world, and a coordinate is a rotation about a line or a translation along it.
 
 The coordinates are x = (ξ, p_WB, joints), with ξ the Euler angles of the base in the order of a paper: ``xyz`` for
 Adak et al. 2021 (eq. 5), ``zyx`` for de Paula et al. 2024. A fixed base has x = joints.
@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint
 from footfall.spatial import cross
 from footfall.spatial.rotation import about_axis, euler_rates_to_world, from_euler
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
 class Motion:
-    """The motion that one coordinate gives to all it carries: about a line, or along it (``point`` is None)."""
+    """The motion that one coordinate gives to all bodies below it: about a line, or along it (``point`` is None)."""
 
     column: int
     axis: Float[ndarray, "3"]  # in world axes
@@ -57,10 +57,10 @@ class PlacedLink:
 
 @dataclass(frozen=True)
 class Mass:
-    """A rigid body that moves: a link, or a motor's rotor. ``tensor`` is about the centre of mass, in world axes."""
+    """A moving rigid body: a link, or a motor's rotor. ``tensor`` is about the centre of mass, in world axes."""
 
     mass: float
-    center: Float[ndarray, "3"]  # of mass, in the world
+    center: Float[ndarray, "3"]  # centre of mass, in the world
     tensor: Float[ndarray, "3 3"]
     J_omega: Float[ndarray, "3 n"]
     J_v: Float[ndarray, "3 n"]
@@ -84,7 +84,7 @@ def placed_links(robot: Robot, x: Float[ndarray, "nv"], order: str) -> dict[str,
 
 
 def column_of(robot: Robot, joint: Joint) -> int:
-    """Return where a moving joint stands in x."""
+    """Return the index of a moving joint in x."""
     return robot.nv - robot.nj + robot.joint_names.index(joint.name)
 
 
@@ -96,7 +96,9 @@ def homogeneous(R: Float[ndarray, "3 3"], p: Float[ndarray, "3"]) -> Float[ndarr
 
 
 def _placed_base(robot: Robot, x: Float[ndarray, "nv"], order: str) -> PlacedLink:
-    """Eqs. (2) and (5) of Adak 2021: three turns about the axes of the Euler rates, three slides along the world's."""
+    """Return eqs. (2) and (5) of Adak 2021: three rotations about the axes of the Euler rates, three translations in
+    the world.
+    """
     if not robot.floating:
         return PlacedLink(np.eye(4), ())
     angles, p_WB = x[:3], x[3:6]
@@ -129,11 +131,11 @@ def masses(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Iterator[Mass]:
         rotor = joint.rotor
         if joint.kind == "fixed" or rotor is None or robot.rotors == "none":
             continue
-        axis = joint.X_PJ.R @ joint.axis  # in the parent's axes: that is where the rotor rides
+        axis = joint.X_PJ.R @ joint.axis  # in the parent's axes, where the rotor is mounted
         along = np.outer(axis, axis)
         tensor = rotor.spin_inertia * along + rotor.transverse_inertia * (np.eye(3) - along)
         body = _mass(robot, placed[joint.parent], rotor.mass, rotor.position, tensor)
-        if robot.rotors == "exact":  # it turns with its carrier, and beyond it at gear times the joint's rate
+        if robot.rotors == "exact":  # it rotates with its carrier, plus gear times the joint's rate
             spin = np.zeros((3, robot.nv))
             spin[:, column_of(robot, joint)] = placed[joint.parent].T[:3, :3] @ axis * rotor.gear
             body = Mass(body.mass, body.center, body.tensor, body.J_omega + spin, body.J_v)
@@ -141,7 +143,7 @@ def masses(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Iterator[Mass]:
 
 
 def armatures(robot: Robot) -> Float[ndarray, "nv"]:
-    """Inertia that belongs to single coordinates [kg m²]: given ones, and rotors that are not counted as bodies."""
+    """Return inertia of single coordinates [kg m²]: given armatures, and rotors that are not separate bodies."""
     values = [0.0] * robot.nv
     for joint in robot.joints:
         if joint.kind != "fixed":
@@ -158,13 +160,15 @@ def _mass(robot: Robot, link: PlacedLink, mass: float, com: ndarray, tensor: nda
 
 
 def _is_nothing(mass: float) -> bool:
-    """Massless frames are left out; a traced mass (``free``) is not known, and is kept."""
+    """Return whether a body is massless and can be omitted; a traced mass (``free``) is unknown, and is kept."""
     return type(mass) is float and mass == 0.0
 
 
 # -- energies --------------------------------------------------------------------------------------------------------
 def mass_matrix(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Float[ndarray, "nv nv"]:
-    """M = Σ m J_vᵀ J_v + J_ωᵀ (R I Rᵀ) J_ω, eq. (20) of Adak 2021 and the inertia matrix of the DynaKat paper."""
+    """Return M = Σ m J_vᵀ J_v + J_ωᵀ (R I Rᵀ) J_ω, eq. (20) of Adak 2021 and the inertia matrix of the DynaKat
+    paper.
+    """
     M = np.diag(armatures(robot))
     for body in masses(robot, x, order):
         M = M + body.mass * (body.J_v.T @ body.J_v) + body.J_omega.T @ (body.tensor @ body.J_omega)
@@ -192,7 +196,9 @@ def kinetic_energy(robot: Robot, x: Float[ndarray, "nv"], rate: Float[ndarray, "
 def potential_energy(
     robot: Robot, x: Float[ndarray, "nv"], gravity: Float[ndarray, "3"] | tuple[float, float, float], order: str
 ) -> float:
-    """P = Σ m g h = -Σ m gᵀ r, eqs. (21)-(22) of Adak 2021 [J]. DynaKat prints +, for a g that points upwards."""
+    """Return P = Σ m g h = -Σ m gᵀ r, eqs. (21)-(22) of Adak 2021 [J]. DynaKat prints +, for a g that points
+    upwards.
+    """
     total = 0.0
     for body in masses(robot, x, order):
         total = total - body.mass * (np.asarray(gravity) @ body.center)
@@ -200,7 +206,7 @@ def potential_energy(
 
 
 def feet_jacobian(robot: Robot, x: Float[ndarray, "nv"], order: str) -> Float[ndarray, "nf 6 nv"]:
-    """J_C: twists (ω, v) of the feet's centres in world axes by dx/dt, eq. (9) of Adak et al. 2021."""
+    """Return J_C: twists (ω, v) of the feet's centres in world axes by dx/dt, eq. (9) of Adak et al. 2021."""
     placed = placed_links(robot, x, order)
     rows = []
     for foot in robot.feet:

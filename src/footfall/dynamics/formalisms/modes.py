@@ -1,17 +1,17 @@
-"""Contact modes: which feet stand. n feet have 2ⁿ of them; the slides count 4 for a biped, 16 for a quadruped.
+"""Contact modes: which feet are in stance. n feet have 2ⁿ modes; the slides count 4 for a biped, 16 for a quadruped.
 
-A mode is data, one number per foot: 1 stands, 0 is up. Names are for people: ``LF+RH``, ``flight``.
+A mode is data, one number per foot: 1 in stance, 0 otherwise. Modes have readable names: ``LF+RH``, ``flight``.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 FLIGHT = "flight"
 
@@ -84,7 +84,7 @@ def transitions(robot: Robot) -> Iterator[tuple[ndarray, ndarray]]:
 
 
 def single_transitions(robot: Robot) -> Iterator[tuple[ndarray, ndarray]]:
-    """Those in which one foot lands or lifts; every other one is a chain of these."""
+    """Return the transitions in which one foot lands or lifts; every other one is a chain of these."""
     for before, after in transitions(robot):
         if np.abs(after - before).sum() == 1:
             yield before, after

@@ -1,13 +1,14 @@
-"""Minimal coordinates: each contact mode as a robot of its own (lecture slides on floating-base robots).
+"""Minimal coordinates: each contact mode as a separate system (lecture slides on floating-base robots).
 
 In a mode the rates obey J v = 0. Splitting them into dependent and independent ones, J_d v_d + J_i v_i = 0, gives
 
     v = N v_i,   a = N a_i + c,   N = [-J_d⁻¹ J_i; 1],   c = dN/dt v_i = [-J_d⁻¹ dJ/dt v; 0],
 
-and Nᵀ takes the contact forces out of the equations: M_r a_i + h_r = Nᵀτ with M_r = NᵀMN and h_r = Nᵀ(h + M c). Which
-rates depend is chosen where the robot is, by pivoting, for J_d to be well conditioned: no one choice serves everywhere,
-which is the price the slides name (other coordinates in every mode, and transitions between them). Once chosen, the
-coordinates are data and all that follows is traced; ``sim.hybrid`` runs a machine through its modes in them.
+and Nᵀ eliminates the contact forces from the equations: M_r a_i + h_r = Nᵀτ with M_r = NᵀMN and h_r = Nᵀ(h + M c). The
+dependent rates are chosen at the present configuration, by pivoting, for J_d to be well conditioned: no single choice
+works everywhere, which is the drawback named in the slides (different coordinates in every mode, and transitions
+between them). Once chosen, the coordinates are data and everything after is traced; ``sim.hybrid`` runs a robot through
+its modes in them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -31,6 +31,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
 
@@ -46,14 +47,14 @@ class ModeCoordinates:
     """
 
     robot: Robot
-    mode: tuple[float, ...]  # a number per foot, or one per row of J
+    mode: tuple[float, ...]  # one number per foot, or one per row of J
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
     rows: tuple[int, ...]
 
     @staticmethod
     def at(robot: Robot, q: Float[ndarray, "nq"], mode: Float[ndarray, "nf"]) -> ModeCoordinates:
-        """Chosen by elimination with complete pivoting at a numeric configuration."""
+        """Choose coordinates by elimination with complete pivoting at a numeric configuration."""
         check_points(robot, mode)
         J = contact_jacobian(robot, q)
         pivots = _pivots(J, np.flatnonzero(_rows(mode)))
@@ -75,7 +76,7 @@ class ModeCoordinates:
         return self.robot.nj
 
     def basis(self, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv n"]:
-        """N: velocities of the robot by those of the mode."""
+        """Return N: velocities of the robot by those of the mode."""
         N = np.zeros((self.robot.nv, self.n))
         N[list(self.independent), np.arange(self.n)] = 1.0
         if self.dependent:
@@ -85,7 +86,9 @@ class ModeCoordinates:
         return N
 
     def worst_pivot(self, q: Float[ndarray, "nq"]) -> float:
-        """Return the least pivot beside the largest at a numeric configuration: near zero, others should be chosen."""
+        """Return the smallest pivot relative to the largest at a numeric configuration: near zero, choose other
+        coordinates.
+        """
         if not self.dependent:
             return 1.0
         A = np.array(contact_jacobian(self.robot, q)[list(self.rows)][:, list(self.dependent)], dtype=float)
@@ -100,7 +103,7 @@ class ModeCoordinates:
     def system(
         self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], tau: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
     ) -> ReducedSystem:
-        """M_r a_r + h_r = F_r, and the way back."""
+        """Return M_r a_r + h_r = F_r, and the map back to the robot."""
         robot, N = self.robot, self.basis(q)
         c = np.zeros(robot.nv)
         if self.dependent:
@@ -114,7 +117,7 @@ class ModeCoordinates:
     def dynamics(
         self, q: Float[ndarray, "nq"], rates: Float[ndarray, "n"], tau: Float[ndarray, "nj"], gravity: Gravity = GRAVITY
     ) -> tuple[Float[ndarray, "n"], Float[ndarray, "nf 3"]]:
-        """(accelerations of the mode's coordinates, foot forces [N]) for its rates: nothing else of v is needed."""
+        """Return (accelerations of the mode's coordinates, foot forces [N]) for its rates, which determine v."""
         v = self.basis(q) @ rates
         system = self.system(q, v, tau, gravity)
         reduced = system.reduced_acceleration()
@@ -128,16 +131,16 @@ class ModeCoordinates:
         tau: ndarray,
         gravity: Gravity = GRAVITY,
     ) -> Float[ndarray, "nf 3"]:
-        """From the dependent rows of M a + h - Sᵀτ = Jᵀf, which N left out; rows that others imply carry nothing."""
+        """Return forces from the dependent rows of M a + h - Sᵀτ = Jᵀf, which N removed; implied rows carry nothing."""
         missing = mass_matrix(self.robot, q) @ a + bias_terms(self.robot, q, v, gravity)
         return self._at_feet(q, missing - generalised(self.robot, tau))
 
     def impulses(self, q: Float[ndarray, "nq"], change: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
-        """Return [N s] at the feet that change the velocity so: M (v⁺ - v) = Jᵀλ."""
+        """Return the impulses [N s] at the feet that cause a change of velocity: M (v⁺ - v) = Jᵀλ."""
         return self._at_feet(q, mass_matrix(self.robot, q) @ change)
 
     def _at_feet(self, q: ndarray, missing: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
-        """f with Jᵀf = missing in the dependent rows."""
+        """Return f with Jᵀf = missing in the dependent rows."""
         forces = np.zeros(3 * self.robot.nf)
         if self.dependent:
             J_d = contact_jacobian(self.robot, q)[list(self.rows)][:, list(self.dependent)]
@@ -145,7 +148,9 @@ class ModeCoordinates:
         return np.reshape(forces, (self.robot.nf, 3))
 
     def touchdown(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "n"]:
-        """Rates after the feet of the mode have stopped: the momentum that they know is kept, NᵀM (v⁺ - v) = 0."""
+        """Return the rates after the feet of the mode have stopped, by momentum in its coordinates: NᵀM (v⁺ - v) =
+        0.
+        """
         N, M = self.basis(q), mass_matrix(self.robot, q)
         return _positive_solved(N.T @ M @ N, N.T @ (M @ v))
 
@@ -164,7 +169,7 @@ class ModeCoordinates:
 
 @dataclass(frozen=True, kw_only=True)
 class ReducedSystem:
-    """M_r a_r + h_r = F_r in the independent coordinates of a mode, and the way back: a = N a_r + c."""
+    """M_r a_r + h_r = F_r in the independent coordinates of a mode, and the map back: a = N a_r + c."""
 
     coordinates: ModeCoordinates
     N: Float[ndarray, "nv n"]
@@ -265,7 +270,7 @@ def reduced_touchdown(
 
 # -- elimination -------------------------------------------------------------------------------------------------------
 def _pivots(J: Float[ndarray, "rows nv"], rows: ndarray) -> list[tuple[int, int]]:
-    """(row, column) of the largest entry that is left, as often as there are independent rows."""
+    """Return (row, column) of the largest remaining entry, as often as there are independent rows."""
     A, left, out = np.array(J, dtype=float), [int(row) for row in rows], []
     least = RANK_TOLERANCE * float(np.abs(A[left]).max(initial=0.0))
     while left:
@@ -281,7 +286,7 @@ def _pivots(J: Float[ndarray, "rows nv"], rows: ndarray) -> list[tuple[int, int]
 
 
 def _eliminated(A: Float[ndarray, "n n"], B: Float[ndarray, "n m"]) -> Float[ndarray, "n m"]:
-    """A⁻¹ B without pivoting: the order of A is its pivots'."""
+    """Return A⁻¹ B without pivoting: the rows of A are in the order of its pivots."""
     n = len(A)
     rows = [np.concatenate([A[k], B[k]]) for k in range(n)]
     for k in range(n):
@@ -299,7 +304,7 @@ def _positive_solved(M: Float[ndarray, "n n"], b: Float[ndarray, "n"]) -> Float[
 
 
 def _turning(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "rows"]:
-    """dJ/dt v of all feet."""
+    """Return dJ/dt v of all feet."""
     return feet_bias_acceleration(robot, q, v)[:, 3:].reshape(-1)
 
 

@@ -1,12 +1,12 @@
-"""Eq. (19) of Yan et al. 2021 solved by its structure: no matrix of all links, one program for all topologies.
+"""Eq. (19) of Yan et al. 2021 solved by its structure: without a matrix of all links, one program for all topologies.
 
-The constraint columns of C say that a link moves as its parent does but for its joint. So their null space is known
-beforehand: a = b + N z with z = (acceleration of the base, joint accelerations), N made of joint screws, b what turning
-alone does. Projected on N the constraint wrenches vanish, Nᵀ I N is branch-sparse, and standing feet are a few rows
-beside it. Wrenches follow by adding up from the feet to the base. As in eq. (19) a known joint acceleration and a known
-torque take each other's place, joint by joint.
+The constraint columns of C express that a link moves like its parent except along its joint. So their null space is
+known beforehand: a = b + N z with z = (acceleration of the base, joint accelerations), N made of joint screws, b the
+velocity-dependent acceleration. Projected onto N, the constraint wrenches vanish, Nᵀ I N is branch-sparse, and stance
+feet add a few rows. Wrenches follow by summation from the feet to the base. As in eq. (19), either the acceleration or
+the torque of each joint is given.
 
-All in one frame, as the paper has it; here with the axes of the base, where the base's own numbers are constants.
+All quantities are in one frame, as in the paper; here in the axes of the base, where the base's inertia is constant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import dense_factor, dense_solve, factor, solve_inward, solve_outward
@@ -24,32 +23,35 @@ from footfall.kinematics.iterative.product_of_exponentials import screw_poses
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, cross, cross_force, cross_motion, skew
 from footfall.spatial.screw import motion_screw
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScrewChain:
-    """All links at one instant in the base's axes: poses, joint screws, twists, inertias, biases, what they need."""
+    """All links at one instant in the base's axes: poses, joint screws, twists, inertias, biases and required
+    wrenches.
+    """
 
     poses: list[Transform]
     screws: list[ndarray]
     twists: list[ndarray]
     inertias: list[Inertia]
-    turning: list[ndarray]  # b: accelerations while those of base and joints are zero
-    needed: list[ndarray]  # f_p of eq. (18) without foot forces: v ⊛ I v - I g, and what spinning rotors add
+    turning: list[ndarray]  # b: accelerations at zero acceleration of base and joints
+    needed: list[ndarray]  # f_p of eq. (18) without foot forces: v ⊛ I v - I g, plus spinning rotors
     rates: ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """Which of the unknowns of eq. (19) are given, joint by joint and foot by foot; all may be traced."""
+    """Which of the unknowns of eq. (19) are given, by joint and foot; all may be traced."""
 
-    force: Float[ndarray, "nv"]  # on the base and by the motors: where the acceleration is not given
-    accelerations: Float[ndarray, "nj"]  # where they are
+    force: Float[ndarray, "nv"]  # on the base and by the motors, where the acceleration is not given
+    accelerations: Float[ndarray, "nj"]  # accelerations, where they are given
     given: Float[ndarray, "nj"]  # 1: the joint's acceleration is given, 0: its torque
-    mode: Float[ndarray, "nf"]  # 1: the foot is held
-    foot_forces: Float[ndarray, "nf 3"]  # measured at the others, world axes [N]
-    base: Float[ndarray, "6"] | None = None  # its acceleration, if it is measured
-    flat: bool = False  # held feet are soles, which do not turn either
+    mode: Float[ndarray, "nf"]  # 1: the foot is constrained
+    foot_forces: Float[ndarray, "nf 3"]  # measured at the other feet, world axes [N]
+    base: Float[ndarray, "6"] | None = None  # acceleration of the base, if it is measured
+    flat: bool = False  # whether constrained feet are soles, which do not rotate either
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +61,9 @@ class Solved:
     a: Float[ndarray, "nv"]
     torques: Float[ndarray, "nj"]
     foot_forces: Float[ndarray, "nf 3"]
-    foot_moments: Float[ndarray, "nf 3"]  # of held soles; zero at points
+    foot_moments: Float[ndarray, "nf 3"]  # moments at constrained soles; zero at points
     reactions: Float[ndarray, "nb 6"]
-    inertia: Float[ndarray, "nj"]  # that each joint feels while nothing else moves [kg m²]
+    inertia: Float[ndarray, "nj"]  # inertia at each joint while nothing else moves [kg m²]
 
 
 def solve_by_structure(
@@ -71,7 +73,7 @@ def solve_by_structure(
     known: Known,
     gravity: Float[ndarray, "3"] | tuple[float, float, float],
 ) -> Solved:
-    """Everything that eq. (19) determines. Feet that are held must not depend on each other."""
+    """Return everything that eq. (19) determines. The constrained feet must be independent."""
     R_WB = base_pose(robot, q).R
     chain = chain_of(robot, q, v, R_WB.T @ np.asarray(gravity))
     M = _mass_matrix(robot, chain)
@@ -95,13 +97,13 @@ def solve_by_structure(
 
 
 def chain_of(robot: Robot, q: ndarray, v: ndarray, g_B: Float[ndarray, "3"]) -> ScrewChain:
-    """Return links by the product of exponentials; twists and biases by adding up screws from the base outwards."""
+    """Return links by the product of exponentials; twists and biases are sums of screws from the base outwards."""
     poses, rates, tree = screw_poses(robot, q), joint_rates(robot, v), robot.tree
     screws, twists, turning = [np.zeros(6)], [base_twist(robot, v)], [np.zeros(6)]
     for i, body in enumerate(tree.bodies[1:], start=1):
         screws.append(poses[i].to_parent(motion_screw(body.kind, body.axis)))
         twists.append(twists[body.parent] + screws[i] * rates[i - 1])
-        # -dCᵀ/dt v of eq. (17): constraint screws ride on the child, across its motion screw
+        # -dCᵀ/dt v of eq. (17): constraint screws move with the child, across its motion screw
         turning.append(turning[body.parent] + cross_motion(twists[i], screws[i] * rates[i - 1]))
     inertias = [body.inertia if i == 0 else body.inertia.to_parent(poses[i]) for i, body in enumerate(tree.bodies)]
     needed = []
@@ -118,7 +120,7 @@ def chain_of(robot: Robot, q: ndarray, v: ndarray, g_B: Float[ndarray, "3"]) -> 
 
 
 def _inward(robot: Robot, wrenches: Sequence[ndarray]) -> list[ndarray]:
-    """Return what every joint must pass on so that all links beyond it have their wrenches."""
+    """Return the wrenches that joints transmit so that all links beyond them have theirs."""
     out = list(wrenches)
     for i in reversed(range(1, len(out))):
         out[robot.tree.parent[i]] = out[robot.tree.parent[i]] + out[i]
@@ -126,7 +128,7 @@ def _inward(robot: Robot, wrenches: Sequence[ndarray]) -> list[ndarray]:
 
 
 def _bias(robot: Robot, chain: ScrewChain) -> Float[ndarray, "nv"]:
-    """Nᵀ (I b + f_p), rotors included."""
+    """Return Nᵀ (I b + f_p), including rotors."""
     wrenches = [inertia.times(b) + needed for inertia, b, needed in zip(chain.inertias, chain.turning, chain.needed)]
     passed = _inward(robot, wrenches)
     joints = [S @ W for S, W in zip(chain.screws[1:], passed[1:])]
@@ -139,7 +141,7 @@ def _bias(robot: Robot, chain: ScrewChain) -> Float[ndarray, "nv"]:
 
 
 def _mass_matrix(robot: Robot, chain: ScrewChain) -> Float[ndarray, "nv nv"]:
-    """Nᵀ I N: inertias of one frame simply add up to composite ones."""
+    """Return Nᵀ I N: inertias in one frame simply add up to composite ones."""
     tree, composite = robot.tree, list(chain.inertias)
     M = np.zeros((robot.nv, robot.nv))
     for i in reversed(range(1, len(composite))):
@@ -155,7 +157,8 @@ def _mass_matrix(robot: Robot, chain: ScrewChain) -> Float[ndarray, "nv nv"]:
         bottom = np.concatenate([-skew(composite[0].h), composite[0].m * np.eye(3)], axis=1)
         M[:6, :6] = np.concatenate([top, bottom])
     for i, body in enumerate(tree.bodies):
-        for spin in body.spins:  # of joint k, carried by link i: it feels that link turn, and the link feels it
+        # rotor of joint k carried by link i: rotation of that link acts on it, and its torque on the link
+        for spin in body.spins:
             k, h = tree.dof(spin.joint), chain.poses[i].R @ spin.momentum
             for j in tree.support[i]:
                 M[k, tree.dof(j)] = M[tree.dof(j), k] = M[k, tree.dof(j)] + chain.screws[j][:3] @ h
@@ -166,7 +169,7 @@ def _mass_matrix(robot: Robot, chain: ScrewChain) -> Float[ndarray, "nv nv"]:
 
 @dataclass(frozen=True)
 class _Feet:
-    """Rows J of all feet, three each in the base's axes, or six of soles (turning first), and dJ/dt v."""
+    """Rows J of all feet, three each in the base's axes, or six for soles (rotation first), and dJ/dt v."""
 
     robot: Robot
     points: list[ndarray]
@@ -196,7 +199,7 @@ class _Feet:
         return _Feet(robot, points, np.concatenate(rows), np.concatenate(bias), 6 if flat else 3)
 
     def pushed(self, forces: Float[ndarray, "nf 3"]) -> Float[ndarray, "nv"]:
-        """Nᵀ f_e of forces at the feet, base axes."""
+        """Return Nᵀ f_e of forces at the feet, base axes."""
         if not self.points:
             return np.zeros(self.robot.nv)
         rows = forces if self.width == 3 else np.concatenate([np.zeros(forces.shape), forces], axis=1)
@@ -206,7 +209,9 @@ class _Feet:
 def _accelerations(
     robot: Robot, M: ndarray, force: ndarray, feet: _Feet, known: Known
 ) -> tuple[Float[ndarray, "nv"], Float[ndarray, "rows"]]:
-    """(z, forces at the held feet) of M z = force + Jᵀ f, J z = -bias, with the given accelerations put in."""
+    """Return (z, forces at the constrained feet) of M z = force + Jᵀ f, J z = -bias, with the given accelerations
+    substituted.
+    """
     base = robot.nv - robot.nj
     at_base = 0.0 * known.force[:base] if known.base is None else known.base
     fixed = np.zeros(base) if known.base is None else np.ones(base)
@@ -229,7 +234,7 @@ def _accelerations(
 def _passed_on(
     robot: Robot, chain: ScrewChain, z: ndarray, forces: ndarray, moments: ndarray, given: ndarray, feet: _Feet
 ) -> tuple[list[ndarray], Float[ndarray, "nj"]]:
-    """(wrench on every link by its joint, torques of the motors)."""
+    """Return (wrench on every link by its joint, torques of the motors)."""
     tree, base = robot.tree, robot.nv - robot.nj
     joints = z[base:]
     a = [z[:6] if robot.floating else np.zeros(6)]

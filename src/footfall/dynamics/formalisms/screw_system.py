@@ -1,13 +1,14 @@
 """The constraint matrix C of a contact mode, block by block: eqs. (12)-(15), (20), (21) of Yan et al. 2021.
 
-Rows are links, six each, the ground first where anything touches it. Columns are what joins them: ``fix`` holds the
-ground, ``weld`` a base that cannot move, ``foot`` is the spherical joint of a standing foot (three forces),
-``constraint`` the five wrenches that a joint passes on and ``drive`` the one of its motor. A column holds +W on the
-child and -W on the parent; the ground is the parent of the feet, so that foot forces are forces *on the robot* (the
-paper counts them on the ground). All in one frame: world axes, origin where the base's origin is now.
+Rows are links, six each, the ground first where anything touches it. Columns are their connections: ``fix`` holds the
+ground, ``weld`` a fixed base, ``foot`` is the spherical joint of a stance foot (three forces), ``constraint`` the five
+wrenches that a joint transmits and ``drive`` that of its motor. A column has +W on the child and -W on the parent; the
+ground is the parent of the feet, so that foot forces are forces *on the robot* (in the paper, on the ground). All
+quantities are in one frame: world axes, with the origin at the base's present origin.
 
-Errata. Eqs. (15), (20), (21) have -1 at r21 and m21 in the row of L11; leg 2 hangs on the body alone. Eq. (20) is said
-to have legs 1, 2 and 4 on the ground and has the columns of legs 1 and 3. Here C follows from the tree and the mode.
+Errata. Eqs. (15), (20), (21) have -1 at r21 and m21 in the row of L11; leg 2 is attached to the body alone. Eq. (20) is
+described as having legs 1, 2 and 4 on the ground and has the columns of legs 1 and 3. Here C follows from the tree and
+the mode.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -33,8 +33,9 @@ from footfall.spatial import Transform, cross, cross_force, cross_force_matrix
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.screw import adjoint, coadjoint, constraint_screws, drive_screw, motion_screw, spherical_screws
 from nptrace import is_tracing
+from nptrace.array_types import Float
 
-GROUND = -1  # number of the ground among the links
+GROUND = -1  # index of the ground among the links
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Column:
 
 
 def links_of(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Links:
-    """Return poses by the product of exponentials, twists by adding up screws from the base outwards."""
+    """Return poses by the product of exponentials, and twists by summing screws from the base outwards."""
     check_shape(robot, v=(v, robot.nv))
     X_G0, rates = Transform(base_pose(robot, q).R, np.zeros(3)), joint_rates(robot, v)
     poses = [X_G0 @ X_0B for X_0B in screw_poses(robot, q)]
@@ -97,7 +98,7 @@ def grounded(robot: Robot, mode: Float[ndarray, "nf"]) -> bool:
 
 
 def _foot(robot: Robot, links: Links, foot: int) -> Column:
-    """A spherical joint at the centre of a standing foot. Its forces keep their axes and move with the point."""
+    """Return a spherical joint at the centre of a stance foot. Its forces keep their axes and move with the point."""
     i, name = robot.tree.feet[foot], robot.foot_names[foot]
     p = links.poses[i].point(robot.tree.foot_positions[foot])
     omega, v = links.twists[i][:3], links.twists[i][3:]
@@ -107,7 +108,9 @@ def _foot(robot: Robot, links: Links, foot: int) -> Column:
 
 
 def _joint(robot: Robot, links: Links, i: int, kind: str) -> Column:
-    """Return what joint i passes on by its constraints or its motor: fixed in the child, so dW/dt = V ⊛ W."""
+    """Return the wrenches that joint i transmits by its constraints or its motor: fixed in the child, so dW/dt = V ⊛
+    W.
+    """
     body = robot.tree.bodies[i]
     home = constraint_screws if kind == "constraint" else drive_screw
     W = (coadjoint(links.poses[i]) @ home(body.kind, body.axis)).reshape(6, -1)
@@ -153,33 +156,34 @@ def constraint_matrix(
 def weights_and_turning(
     robot: Robot, links: Links, gravity: Float[ndarray, "3"] | tuple[float, float, float]
 ) -> list[ndarray]:
-    """Return v ⊛ I v - I g of every link, the part of f_p in eq. (18) that needs no forces."""
+    """Return v ⊛ I v - I g of every link, the terms of f_p in eq. (18) without forces."""
     fall = np.concatenate([np.zeros(3), np.asarray(gravity, dtype=float)])
     return [cross_force(V, inertia @ V) - inertia @ fall for V, inertia in zip(links.twists, links.inertias)]
 
 
 # -- all links and all constraint screws in one sparse system: eqs. (16)-(19) of Yan et al. 2021 ----------------------
-# [ -I  C ] [ a ]   [ f_p ]      f_p = v ⊛ I v - I g - f_e,   c_a = (0; joint accelerations) - dCᵀ/dt v
+#     [ -I  C ] [ a ]   [ f_p ]      f_p = v ⊛ I v - I g - f_e,   c_a = (0; joint accelerations) - dCᵀ/dt v
 #     [ Cᵀ  0 ] [ η ] = [ c_a ]
 #
 # a are the spatial accelerations of all links and η the magnitudes of all wrenches between them, so that every joint's
-# reaction comes with the answer. Formulated without recursion: shares the robot's numbers and rotations with the other
-# algorithms, and nothing else.
+# reaction is part of the solution. Formulated without recursion: it shares only the robot's numbers and rotations with
+# the other algorithms.
 #
 # Erratum of eq. (19): with two or more feet down the inverse problem has many solutions, internal forces that joint
-# torques balance (a trot's C is 84 x 84 of rank 83). Three questions have answers: forward dynamics with torques given;
-# inverse dynamics with measured foot forces, as the paper does; and the solution of least foot forces, said to be so.
+# torques balance (a trot's C is 84 x 84 of rank 83). Three problems have solutions: forward dynamics with torques
+# given; inverse dynamics with measured foot forces, as in the paper; and the solution of least foot forces, marked as
+# such.
 #
 # Numbers and symbols alike are solved by structure (``screw_structure``); ``sparse`` and ``dense`` solve the system as
-# it is printed, as referees, and the least foot forces of a redundant stance need it whole: numbers alone.
+# printed, as independent checks, and the least foot forces of a redundant stance need the whole system, with numbers.
 #
 # Rotors, which the paper does not have, couple links: armature J adds J d dᵀ to I, with d the drive's column of C; an
 # exact rotor with momentum h in link i, geared to joint k, adds u dᵀ + d uᵀ, with u the couple h on link i.
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 SOLVERS = ("structure", "sparse", "dense")
-_RANK = 1e-9  # singular values beside the largest that count as zero
-_ROUNDING = 1e-12  # the same for the whole system, which holds light links beside heavy ones
-_CONSISTENT = 1e-8  # residual of constraints that do not contradict each other, beside the largest right-hand side
+_RANK = 1e-9  # singular values relative to the largest that count as zero
+_ROUNDING = 1e-12  # the threshold for the whole system, which has light links beside heavy ones
+_CONSISTENT = 1e-8  # residual of consistent constraints, relative to the largest right-hand side
 
 
 @dataclass(frozen=True)
@@ -187,9 +191,9 @@ class ScrewSolution:
     """Everything that the system determines.
 
     ``reactions[i]``: the wrench (n, f) that joint i passes on to body i, at the body's origin in its axes; entry 0 is
-    what holds a fixed base, or what the motion of a free one would need beyond the forces given (inverse dynamics with
-    the base's acceleration given). ``redundancy`` counts independent patterns of internal forces: where it is not zero
-    the foot forces are the least in norm and torques and reactions belong to them.
+    the reaction of a fixed base, or the wrench that the motion of a free base needs beyond the given forces (inverse
+    dynamics with a given acceleration of the base). ``redundancy`` counts independent patterns of internal forces:
+    if it is not zero, the foot forces have the least norm, and torques and reactions correspond to them.
     """
 
     a: Float[ndarray, "nv"]
@@ -251,7 +255,7 @@ def screw_forward_dynamics(
     c_a = -np.concatenate([np.zeros(0), *(column.bias for column in held)])
     redundancy = _redundant_rows(robot, q, mode)
     acceleration, eta = _solved(inertia, C, f_p, c_a, solver, redundancy, held)
-    joints = D.T @ acceleration  # dDᵀ/dt v is zero: a joint's two links turn its axis alike
+    joints = D.T @ acceleration  # dDᵀ/dt v is zero: both links of a joint rotate its axis equally
     passed = force[base:] - _rotor_torques(robot, links, joints, acceleration, ground)
     return _read(
         robot,
@@ -351,7 +355,7 @@ def screw_inverse_dynamics(
 
 # -- right-hand sides --------------------------------------------------------------------------------------------------
 def _foot_wrenches(robot: Robot, links: Links, forces: ndarray, ground: int) -> ndarray:
-    """f_e: measured forces at the feet's centres as wrenches on their links."""
+    """Return f_e: measured forces at the feet's centres as wrenches on their links."""
     out = np.zeros(ground + 6 * len(links.poses))
     for i, p, force in zip(robot.tree.feet, robot.tree.foot_positions, forces):
         at = ground + 6 * i
@@ -361,7 +365,7 @@ def _foot_wrenches(robot: Robot, links: Links, forces: ndarray, ground: int) -> 
 
 # -- rotors ------------------------------------------------------------------------------------------------------------
 def _with_rotors(robot: Robot, links: Links, inertia: ndarray, D: ndarray, ground: int) -> ndarray:
-    """Inertia of all links with the couplings that rotors make while joint accelerations are unknown."""
+    """Return the inertia of all links with the couplings of rotors while joint accelerations are unknown."""
     inertia = inertia + (D * np.array([body.armature for body in robot.tree.bodies[1:]])) @ D.T
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
@@ -372,7 +376,7 @@ def _with_rotors(robot: Robot, links: Links, inertia: ndarray, D: ndarray, groun
 
 
 def _spin_wrenches(robot: Robot, links: Links, joint_accelerations: ndarray, ground: int) -> ndarray:
-    """Return the wrenches that exact rotors need from the links that carry them: the rate of their momentum h θ̇."""
+    """Return the wrenches of exact rotors on the links that carry them: the rate of their momentum h θ̇."""
     out = np.zeros(ground + 6 * len(links.poses))
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
@@ -382,7 +386,7 @@ def _spin_wrenches(robot: Robot, links: Links, joint_accelerations: ndarray, gro
 
 
 def _rotor_torques(robot: Robot, links: Links, joint_accelerations: ndarray, a: ndarray, ground: int) -> ndarray:
-    """Return the motor torques that rotors need: J θ̈, and h · α of the link that carries an exact one."""
+    """Return the motor torques for rotors: J θ̈, and h · α of the link that carries an exact one."""
     out = np.array([body.armature for body in robot.tree.bodies[1:]]) * joint_accelerations
     for i, body in enumerate(robot.tree.bodies):
         for spin in body.spins:
@@ -410,7 +414,7 @@ def _check_inverse(
     mode: ndarray | None,
     traced: bool,
 ) -> None:
-    """Refuse shapes and sets of arguments that make no problem with one solution."""
+    """Raise for shapes and combinations of arguments without a unique solution."""
     check_shape(robot, joint_accelerations=(joint_accelerations, robot.nj))
     if mode is not None and (foot_forces is not None or base_acceleration is not None):
         raise InputError("inverse dynamics takes a mode, or measured foot forces and base acceleration, not both")
@@ -426,7 +430,7 @@ def _check_inverse(
 
 
 def _inertias(links: Links, ground: int) -> ndarray:
-    """I = diag(I_ij), eq. (14); the ground's may be anything, since it is held."""
+    """Return I = diag(I_ij), eq. (14); the ground's is arbitrary, since it is fixed."""
     return scipy.linalg.block_diag(*([np.eye(6)] if ground else []), *links.inertias)
 
 
@@ -443,7 +447,7 @@ def _solved(
     redundancy: int,
     columns: list[Column],
 ) -> tuple[ndarray, ndarray]:
-    """(a, η) of eq. (19)."""
+    """Return (a, η) of eq. (19)."""
     n, b = len(f_p), np.concatenate([f_p, c_a])
     if redundancy:
         return _least_norm(inertia, C, b, columns)
@@ -454,7 +458,7 @@ def _solved(
         K = _dense(inertia, C)
         solve = partial(scipy.linalg.lu_solve, scipy.linalg.lu_factor(K))
     x = solve(b)
-    x = x + solve(b - K @ x)  # light links beside heavy ones: one refinement takes the error down to rounding
+    x = x + solve(b - K @ x)  # light links beside heavy ones: one refinement reduces the error to rounding
     return x[:n], x[n:]
 
 
@@ -469,7 +473,7 @@ def _dense(inertia: ndarray, C: scipy.sparse.csc_array) -> ndarray:
 def _least_norm(
     inertia: ndarray, C: scipy.sparse.csc_array, b: ndarray, columns: list[Column]
 ) -> tuple[ndarray, ndarray]:
-    """Return the solution of a redundant system with the least foot forces [N²], every other wrench to match."""
+    """Return the solution of a redundant system with the least foot forces [N²], and all other wrenches for them."""
     K, n = _dense(inertia, C), C.shape[0]
     x = np.linalg.lstsq(K, b, rcond=_ROUNDING)[0]
     if np.abs(K @ x - b).max() > _CONSISTENT * max(float(np.abs(b).max()), 1.0):
@@ -484,13 +488,13 @@ def _least_norm(
 
 
 def _redundant_rows(robot: Robot, q: ndarray, mode: ndarray) -> int:
-    """Dependent rows among the constraints of the standing feet (joints of a tree never depend on each other)."""
+    """Return dependent rows among the constraints of the stance feet (joints of a tree are always independent)."""
     J = screw_feet_jacobian(robot, q)[mode > 0, 3:].reshape(-1, robot.nv)
     return len(J) - _rank(J)
 
 
 def _internal_forces(robot: Robot, links: Links, mode: ndarray) -> int:
-    """Patterns of foot forces that make no wrench on the robot as a whole; joint torques can balance any of them."""
+    """Return patterns of foot forces without a resultant wrench on the robot; joint torques can balance any of them."""
     tree = robot.tree
     points = [links.poses[tree.feet[k]].point(tree.foot_positions[k]) for k in range(robot.nf) if mode[k]]
     if not points:
@@ -508,7 +512,7 @@ def _rank(A: ndarray) -> int:
 
 # -- reading the answer ------------------------------------------------------------------------------------------------
 def _places(columns: list[Column], kind: str) -> list[int]:
-    """Numbers of the scalar columns of one kind."""
+    """Return indices of the scalar columns of one kind."""
     out: list[int] = []
     at = 0
     for column in columns:
@@ -530,7 +534,7 @@ def _read(
     ground: int,
     redundancy: int,
 ) -> ScrewSolution:
-    """From the common frame to footfall's coordinates."""
+    """Convert from the common frame to footfall's coordinates."""
     reactions, forces, at = np.zeros((len(links.poses), 6)), np.zeros((robot.nf, 3)), 0
     for column in columns:
         width = column.W.shape[1]

@@ -1,12 +1,11 @@
-"""The state space of section 6.1, eqs. (39)-(43), of de Paula et al. 2024: Euler angles, for the paper's sake.
+"""The state space of section 6.1, eqs. (39)-(43), of de Paula et al. 2024, with the paper's Euler angles.
 
 x = (ξ, p_W, q; ω_0, v_0, q̇) with ZYX angles ξ = (ψ, θ, φ), ω_0 and v_0 in *base* axes. Errata: eq. (41) maps to world
 ω, so the body map is used; eq. (42) lacks R for the position; row 2 of eq. (43) is q̇, not q̈; and the classical
-acceleration that Algorithm 2 leaves as unknown is the rate of v_0 only in world axes: ω_0 x v_0 is taken off here.
+acceleration that is the unknown of Algorithm 2 is the rate of v_0 only in world axes: ω_0 x v_0 is subtracted here.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.coordinates import from_euler_coordinates, to_euler_coordinates
@@ -14,6 +13,7 @@ from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def euler_state(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> ndarray:

@@ -1,1 +1,1 @@
-"""Oscillators that pace the legs: phase equations, the Rulkov map, and networks of them."""
+"""Oscillators that time the legs: phase equations, the Rulkov map, and networks of them."""

@@ -1,9 +1,9 @@
-"""Oscillators that give the legs their phases: a central pattern generator, as in section 6.2 of de Paula et al. 2024.
+"""Phase oscillators for the legs: a central pattern generator, as in section 6.2 of de Paula et al. 2024.
 
-The paper does not say which kind it uses; phase oscillators after Kuramoto are the default here. Hopf oscillators in
-Cartesian form are those of Righetti and Ijspeert 2008, in polar form those of public code; the maps of Rulkov that the
-DynaKat report mentions have their own file. A phase [cycles] is a foot's phase in its cycle: stance from 0 to the duty,
-then swing.
+The paper does not state which kind it uses; Kuramoto's phase oscillators are the default here. Hopf oscillators in
+Cartesian form are those of Righetti and Ijspeert 2008, in polar form those of public code; the maps of Rulkov mentioned
+in the DynaKat report are in a separate file. A phase [cycles] is a foot's phase in its cycle: stance from 0 to the
+duty, then swing.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Kuramoto:
 
     @staticmethod
     def of(gait: Gait, coupling: float = 4.0) -> Kuramoto:
-        """The oscillators of a gait."""
+        """Create the oscillators of a gait."""
         return Kuramoto(gait.delays, gait.frequency, coupling)
 
     def start(self) -> Float[ndarray, "n"]:
-        """Locked phases [cycles] at time 0, when the first leg's stance begins."""
+        """Return the locked phases [cycles] at time 0, when the first leg's stance starts."""
         cycles = -np.array(self.delays)
         return cycles - np.floor(cycles)
 
@@ -55,9 +55,10 @@ class Kuramoto:
         delays: Sequence[Scalar] | Float[ndarray, "n"] | None = None,
         frequency: Scalar | None = None,
     ) -> Float[ndarray, "n"]:
-        """dφ/dt [cycles/s]. A pair pulls its two members by opposite amounts, so each sine is taken once.
+        """Return dφ/dt [cycles/s]. Members of a pair are coupled by opposite amounts, so each sine is computed once.
 
-        ``delays`` and ``frequency`` other than the oscillators' own may change in time: a transition between gaits.
+        ``delays`` and ``frequency`` that differ from the oscillators' own may change over time, as in a transition
+        between gaits.
         """
         n, d = len(self.delays), self.delays if delays is None else delays
         frequency = self.frequency if frequency is None else frequency
@@ -77,12 +78,12 @@ class Kuramoto:
         delays: Sequence[Scalar] | Float[ndarray, "n"] | None = None,
         frequency: Scalar | None = None,
     ) -> Float[ndarray, "n"]:
-        """Phases [cycles], in [0, 1), after dt [s] (explicit Euler: exact while locked)."""
+        """Return the phases [cycles], in [0, 1), after dt [s] (explicit Euler: exact while locked)."""
         cycles = phase + dt * self.rates(phase, delays, frequency)
         return cycles - np.floor(cycles)
 
     def error(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-        """How far each leg is from its offset from the first leg [cycles], in [-1/2, 1/2]."""
+        """Return the error of each leg's offset from the first leg [cycles], in [-1/2, 1/2]."""
         off = phase - phase[0] + (np.array(self.delays) - self.delays[0])
         return off - np.round(off)
 
@@ -90,7 +91,7 @@ class Kuramoto:
 def touchdown_reset(
     phase: Float[ndarray, "n"], duty: float, contact: Float[ndarray, "n"], earliest: float = 0.5
 ) -> Float[ndarray, "n"]:
-    """Return phases in which every swing foot in contact has begun its stance.
+    """Return phases in which every swing foot in contact has started its stance.
 
     Args:
         phase: Phases in [0, 1).
@@ -133,33 +134,33 @@ class Hopf:
 
     @staticmethod
     def of(gait: Gait) -> Hopf:
-        """The oscillators of a trot, pace, bound or walk."""
+        """Create the oscillators of a trot, pace, bound or walk."""
         if gait.name not in HOPF_COUPLINGS:
             raise unknown("gait of Hopf oscillators", gait.name, HOPF_COUPLINGS, "choose from")
         return Hopf(couplings=HOPF_COUPLINGS[gait.name], duty=gait.duty, period=gait.period)
 
     def start(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "2 n"]:
-        """The state on the limit cycle at the given phases [cycles]."""
+        """Return the state on the limit cycle at the given phases [cycles]."""
         angle = stance_angle(phase, self.duty)
         return np.sqrt(self.mu) * np.stack([np.cos(angle), np.sin(angle)])
 
     def rates(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "2 n"]:
-        """d(x, y)/dt."""
+        """Return d(x, y)/dt."""
         x, y = state[0], state[1]
         stance, swing = math.pi / (self.duty * self.period), math.pi / ((1.0 - self.duty) * self.period)
-        # 1 / (1 + exp(-b y)), without its overflow
+        # 1 / (1 + exp(-b y)) without overflow
         omega = 0.5 * (stance + swing) + 0.5 * (stance - swing) * np.tanh(0.5 * self.sharpness * y)
         excess = self.mu - (x * x + y * y)
         pull = np.stack([sum((k * y[j] for j, k in enumerate(row)), start=0.0 * y[0]) for row in self.couplings])
         return np.stack([self.alpha * excess * x - omega * y, self.beta * excess * y + omega * x + pull])
 
     def advance(self, state: Float[ndarray, "2 n"], dt: float) -> Float[ndarray, "2 n"]:
-        """The state after dt [s], by Heun's rule."""
+        """Return the state after dt [s], by Heun's method."""
         first = self.rates(state)
         return state + 0.5 * dt * (first + self.rates(state + dt * first))
 
     def phase(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "n"]:
-        """Phases [cycles]: stance while y > 0."""
+        """Return the phases [cycles]: stance while y > 0."""
         return phase_of_stance_angle(np.arctan2(state[1], state[0]), self.duty)
 
 
@@ -167,9 +168,9 @@ class Hopf:
 class PolarHopf:
     """Hopf oscillators in polar form; swing while sin θ > 0. The state is r and θ [rad], one row each.
 
-    ṙ = α (μ - r²) r, θ̇_i = ω + Σ_j r_j w sin(θ_j - θ_i - φ_ij), ω = π / ((1 - D) T) in swing, π / (D T) in stance.
-    The angles keep the distances of the gait's table, not the times: the same for a duty of 1/2, else only for legs in
-    step. Measured from random starts: trot, pace and pronk lock, bound within 0.01 cycles, the walk within 0.13.
+    ṙ = α (μ - r²) r, θ̇_i = ω + Σ_j r_j w sin(θ_j - θ_i - φ_ij), ω = π / ((1 - D) T) in swing, π / (D T) in stance. The
+    coupling keeps the gait's offsets in angle, not in time: both agree for a duty of 1/2, and otherwise only for legs
+    in phase. Measured from random starts: trot, pace and pronk lock, bound within 0.01 cycles, the walk within 0.13.
     """
 
     delays: tuple[float, ...]
@@ -181,16 +182,16 @@ class PolarHopf:
 
     @staticmethod
     def of(gait: Gait, coupling: float = 1.0) -> PolarHopf:
-        """The oscillators of any gait."""
+        """Create the oscillators of any gait."""
         return PolarHopf(delays=gait.delays, duty=gait.duty, period=gait.period, coupling=coupling)
 
     def start(self, phase: Float[ndarray, "n"]) -> Float[ndarray, "2 n"]:
-        """The state on the limit cycle at the given phases [cycles]."""
+        """Return the state on the limit cycle at the given phases [cycles]."""
         angle = stance_angle(phase, self.duty) + math.pi
         return np.stack([math.sqrt(self.mu) + 0.0 * angle, angle])
 
     def rates(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "2 n"]:
-        """d(r, θ)/dt."""
+        """Return d(r, θ)/dt."""
         r, theta = state[0], state[1]
         n, d, pull = len(self.delays), self.delays, [0.0 * theta[0]] * len(self.delays)
         for i in range(n):
@@ -203,23 +204,23 @@ class PolarHopf:
         return np.stack([self.alpha * (self.mu - r * r) * r, omega + np.stack(pull)])
 
     def advance(self, state: Float[ndarray, "2 n"], dt: float) -> Float[ndarray, "2 n"]:
-        """The state after dt [s] (explicit Euler: the speed jumps between stance and swing), θ kept in [0, 2π)."""
+        """Return the state after dt [s] (explicit Euler: the speed jumps between stance and swing), θ in [0, 2π)."""
         after = state + dt * self.rates(state)
         turns = np.floor(after[1] * (0.5 / math.pi))
         return np.stack([after[0], after[1] - 2.0 * math.pi * turns])
 
     def phase(self, state: Float[ndarray, "2 n"]) -> Float[ndarray, "n"]:
-        """Phases [cycles]: swing while sin θ > 0."""
+        """Return the phases [cycles]: swing while sin θ > 0."""
         return phase_of_stance_angle(state[1] - math.pi, self.duty)
 
 
 def stance_angle(phase: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
-    """An angle [rad] that is in [0, π) in stance and in [π, 2π) in swing, growing evenly in each."""
+    """Return an angle [rad] in [0, π) in stance and in [π, 2π) in swing, linear in each."""
     return math.pi * np.where(phase < duty, phase / duty, 1.0 + (phase - duty) / (1.0 - duty))
 
 
 def phase_of_stance_angle(angle: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
-    """The phase [cycles] of such an angle."""
+    """Return the phase [cycles] of such an angle."""
     turns = angle * (0.5 / math.pi)
     halves = 2.0 * (turns - np.floor(turns))  # [0, 1) stance, [1, 2) swing
     return np.where(halves < 1.0, duty * halves, duty + (1.0 - duty) * (halves - 1.0))

@@ -1,8 +1,8 @@
-"""Types of DDS from definitions in words: a line a field, ``float32[3] gyroscope``, nested types by name.
+"""DDS types from text definitions: one line per field, ``float32[3] gyroscope``, nested types by name.
 
-Every type is final and numbered in order, as those of ROS 2 and of Go2 are. Eight-bit fields become ``byte``: their
-bytes are those of ``uint8``, but participants of cyclonedds 0.10 crash on the type objects that version 11 makes of the
-latter.
+Every type is final and numbered in order, like those of ROS 2 and of Go2. Eight-bit fields become ``byte``: its
+encoding is that of ``uint8``, but participants of cyclonedds 0.10 crash on the type objects that version 11 creates for
+the latter.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _sequence: Foreign = types.sequence
 
 
 def declared(definitions: Mapping[str, str], prefix: str = "") -> dict[str, Foreign]:
-    """The types of definitions by name; ``pkg/Name`` is ``pkg::msg::dds_::Name_`` on the wire."""
+    """Return the types of definitions by name; ``pkg/Name`` is ``pkg::msg::dds_::Name_`` on the wire."""
     made: dict[str, Foreign] = {}
     for name in definitions:
         _declare(name, definitions, prefix, made)

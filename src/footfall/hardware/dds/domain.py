@@ -1,7 +1,7 @@
-"""One participant in a DDS domain, on the loopback interface unless another one is named.
+"""One participant in a DDS domain, on the loopback interface unless another one is given.
 
 Loopback has no multicast: participants find each other by unicast to the ports of the first few participants of this
-machine, and announce themselves often, so that a client that starts later is found at once rather than after 30 s.
+machine, and announce themselves often, so that a later client is discovered at once rather than after 30 s.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from footfall.errors import FootfallError, InputError
 from nptrace._types import Foreign
 
 LOOPBACK = "lo"
-ANNOUNCE = "0.2s"  # between announcements of a participant
-_MOST_TAKEN = 64  # messages at once
-_domains: dict[int, tuple[str, Domain]] = {}  # a process configures a domain once
+ANNOUNCE = "0.2s"  # interval between announcements of a participant
+_MOST_TAKEN = 64  # messages taken at once
+_domains: dict[int, tuple[str, Domain]] = {}  # a process configures a domain only once
 
-_LASTING = (  # whoever starts late is still announced to
+_LASTING = (  # a later participant is still announced to
     "<InitialLocatorPruneDelay>inf</InitialLocatorPruneDelay><DiscoveredLocatorPruneDelay>inf</DiscoveredLocatorPruneDelay>"
 )
 _LOCAL = "<AllowMulticast>false</AllowMulticast>"
@@ -32,7 +32,7 @@ _PEERS = '<ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0
 
 
 class DdsError(FootfallError):
-    """A domain that cannot be joined."""
+    """A DDS domain that cannot be joined."""
 
 
 class Participant:
@@ -52,7 +52,7 @@ class Participant:
 
     @property
     def words(self) -> str:
-        """Where it is."""
+        """Return a description of its address."""
         return f"DDS domain {self.domain}, interface '{self.interface}'" + (
             " (this machine only)" if self.interface == LOOPBACK else " (the network: others can reach it)"
         )
@@ -61,8 +61,9 @@ class Participant:
         return Writer(DataWriter(self.participant, Topic(self.participant, topic, kind)))
 
     def reader(self, topic: str, kind: type, depth: int = 1, others: bool = False) -> Reader:
-        """depth: how many messages wait for whoever reads seldom; older ones are lost, or if it is 1 any that are not
-        the newest. others: leave out what this participant itself writes."""
+        """Create a reader. depth: how many messages wait for a slow reader; older ones are lost. others: ignore
+        messages of this participant.
+        """
         reliable = (
             Policy.Reliability.Reliable(duration(milliseconds=100)) if depth > 1 else Policy.Reliability.BestEffort
         )
@@ -75,7 +76,7 @@ class Participant:
 
 
 class Writer:
-    """Sends messages; ``heard`` says whether anybody listens."""
+    """Send messages; ``heard`` is whether there is a reader."""
 
     def __init__(self, writer: DataWriter[Foreign]) -> None:
         self.writer = writer
@@ -87,7 +88,7 @@ class Writer:
             raise DdsError(f"a message could not be sent: {error.msg}") from None
 
     def reaches(self, participant: Foreign) -> bool:
-        """Whether a reader of that participant has been found."""
+        """Return whether a reader of that participant has been discovered."""
         found = (self.writer.get_matched_subscription_data(h) for h in self.writer.get_matched_subscriptions())
         return any(endpoint is not None and endpoint.participant_key == participant for endpoint in found)
 
@@ -97,19 +98,19 @@ class Writer:
 
 
 class Reader:
-    """Takes the messages that have come; what is no message of the type is counted."""
+    """Take received messages; count those that are not valid messages of the type."""
 
     def __init__(self, reader: DataReader[Foreign]) -> None:
         self.reader, self.malformed = reader, 0
 
     def sender(self, message: Foreign) -> object:
-        """The participant that a message came from; None if it has gone."""
+        """Return the participant that sent a message; None if it has left."""
         endpoint = self.reader.get_matched_publication_data(message.sample_info.publication_handle)
         return None if endpoint is None else endpoint.participant_key
 
     @property
     def matched(self) -> bool:
-        """Whether anybody writes here."""
+        """Return whether there is a writer."""
         return bool(self.reader.get_matched_publications())
 
     def take(self) -> list[Foreign]:
@@ -118,7 +119,7 @@ class Reader:
             taken = self.reader.take(_MOST_TAKEN)
         except DDSException as error:
             raise DdsError(f"messages could not be read: {error.msg}") from None
-        except Exception:  # bytes from elsewhere that are no message of this type
+        except Exception:  # invalid bytes from another program
             self.malformed += 1
             return []
         for message in taken:

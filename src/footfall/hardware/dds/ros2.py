@@ -1,4 +1,5 @@
-"""ROS 2 without ROS: joint states, IMU, odometry and tf as plain DDS topics with ROS 2's names, and ``cmd_vel`` back.
+"""ROS 2 without ROS: joint states, IMU, odometry and tf as plain DDS topics with ROS 2's names, and ``cmd_vel`` as
+input.
 
 A ROS 2 topic ``/odom`` of type ``nav_msgs/msg/Odometry`` is on the wire the DDS topic ``rt/odom`` of type
 ``nav_msgs::msg::dds_::Odometry_``.
@@ -18,7 +19,9 @@ from nptrace._types import Foreign
 
 
 def _raw(kind: Foreign) -> Foreign:
-    """Instances may carry their bytes (``of``), made by ``ros2_messages``, and are then sent as they are."""
+    """Return a type whose instances may hold encoded bytes (``of``) from ``ros2_messages``, which are sent
+    unchanged.
+    """
     usual = kind.serialize
     kind.serialize = lambda self, *a, **k: self.__dict__["raw"] if "raw" in self.__dict__ else usual(self, *a, **k)
     kind.of = classmethod(_of)
@@ -49,7 +52,7 @@ class Ros2:
         self._velocities = participant.reader("rt/cmd_vel", Twist)
 
     def publish(self, time: float, state: RobotState, sensed: Sensed) -> None:
-        """One message on every topic; ``time`` is the robot's [s]."""
+        """Send one message on every topic; ``time`` is the robot's [s]."""
         stamp, q = round(time * 1e9), sensed.q
         joints = ros.joint_state(stamp, self.robot.joint_names, state.position, state.velocity, state.torque)
         self._joints.write(JointState.of(joints))
@@ -58,7 +61,9 @@ class Ros2:
         self._tf.write(TFMessage.of(ros.transforms(stamp, [(ros.WORLD, ros.BASE, q[:3], q[3:7])])))
 
     def commanded(self) -> tuple[float, float, float] | None:
-        """The newest velocity (forward, sideways [m/s], turn [rad/s]) that has come, if one has and it is finite."""
+        """Return the newest velocity received (forward, sideways [m/s], turn [rad/s]), if there is one and it is
+        finite.
+        """
         for message in self._velocities.take()[-1:]:
             velocity = (message.linear.x, message.linear.y, message.angular.z)
             if np.isfinite(velocity).all():

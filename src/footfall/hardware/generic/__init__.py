@@ -1,1 +1,3 @@
-"""A protocol of no maker: any robot, any number of named joints, over UDP or DDS. ``docs/guides/robot-protocol.md``."""
+"""A vendor-neutral protocol: any robot, any number of named joints, over UDP or DDS.
+``docs/guides/robot-protocol.md``.
+"""

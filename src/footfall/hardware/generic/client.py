@@ -1,4 +1,4 @@
-"""The client's end of the generic protocol: a connection to a robot that describes itself."""
+"""The client side of the generic protocol: a connection to a robot that describes itself."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from footfall.hardware.generic.packet import BYE, COMMAND, DESCRIPTION, HELLO, S
 from footfall.hardware.structs import Structs
 from footfall.robot.model.description import Robot
 
-_HELLO_EVERY = 0.1  # [s] until the robot has described itself
+_HELLO_EVERY = 0.1  # [s] between hellos until the robot has described itself
 _STAY = 0.5  # [s] between hellos of a client that only listens
 _POLL = 0.002  # [s]
 
 
 class GenericConnection:
-    """A robot that speaks the generic protocol."""
+    """A connection to a robot with the generic protocol."""
 
     def __init__(self, robot: Robot, link: PacketLink, rate: float = 500.0, clock: Clock | None = None) -> None:
         self.robot, self.link, self.structs = robot, link, Structs(robot)
         self.layout = layout_of(robot.joint_names, robot.foot_names)
         self.clock: Clock = clock if clock is not None else RealTime(period=1.0 / rate, patience=LATE)
-        self.counts: Counter[str] = Counter()  # of states, by what became of them
-        self.flags = 0  # of the last state
+        self.counts: Counter[str] = Counter()  # counts of states, by outcome
+        self.flags = 0  # flags of the last state
         self._newest, self._sent, self._greeted = -1, 0, -1e9
         self._described = False
 
@@ -82,14 +82,14 @@ class GenericConnection:
         self.link.close()
 
     def _greet(self) -> None:
-        """Say hello: until the robot has answered, and now and then, so that it goes on sending."""
+        """Say hello until the robot has answered, and from then on periodically, so that it keeps sending."""
         now = time.monotonic()
         if now - self._greeted > (_STAY if self._described else _HELLO_EVERY):
             self._greeted = now
             self.link.send(Packet(kind=HELLO).pack())
 
     def _look_at(self, payload: bytes) -> None:
-        """Refuse a robot with other joints than ours, by name."""
+        """Raise for a robot with different joints, naming it."""
         try:
             said = json.loads(payload)
             joints, feet = [joint["name"] for joint in said["joints"]], list(said["feet"])

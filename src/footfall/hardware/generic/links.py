@@ -11,34 +11,34 @@ from typing import Any
 from footfall.errors import FootfallError, InputError, reason
 from footfall.hardware.generic.packet import MOST_BYTES
 
-PORT = 47800  # of domain 0; of domain n so much more
-_MOST_TAKEN = 64  # packets at once
+PORT = 47800  # port of domain 0; that of domain n is n higher
+_MOST_TAKEN = 64  # packets taken at once
 _LOCAL = ("lo", "localhost", "127.0.0.1")
 
 
 class LinkError(FootfallError):
-    """Packets cannot be carried."""
+    """Packets cannot be transmitted."""
 
 
 class PacketLink(ABC):
-    """Sends and takes packets; ``sender`` is whom an answer goes to."""
+    """Send and receive packets; ``sender`` is the address for an answer."""
 
     words: str
 
     @abstractmethod
     def take(self) -> list[tuple[bytes, Any]]:
-        """Return the packets that have come, each with its sender."""
+        """Return the received packets, each with its sender."""
 
     @abstractmethod
     def send(self, data: bytes, to: Any = None) -> None:
-        """Send a packet: a robot's to a client, a client's to the robot."""
+        """Send a packet, from a robot to a client or from a client to the robot."""
 
     @abstractmethod
     def close(self) -> None: ...
 
 
 class UdpLink(PacketLink):
-    """UDP: a robot is bound to a port, a client knows it."""
+    """UDP: the robot is bound to a port that the client knows."""
 
     def __init__(self, robot_side: bool, domain: int = 0, interface: str = "lo") -> None:
         host, port = _address(interface), _port(domain)
@@ -63,12 +63,12 @@ class UdpLink(PacketLink):
                 found.append(self.socket.recvfrom(MOST_BYTES + 1))
             except BlockingIOError:
                 break
-            except OSError:  # of a packet that nobody took: the other side is not there yet
+            except OSError:  # error for a packet that nobody received: the other side is not there yet
                 continue
         return found
 
     def send(self, data: bytes, to: Any = None) -> None:
-        with contextlib.suppress(OSError):  # whoever is gone hears nothing
+        with contextlib.suppress(OSError):  # a client that has left receives nothing
             if self.robot is not None:
                 self.socket.send(data)
             else:

@@ -5,13 +5,13 @@
     4       2     version of the protocol: 1
     6       2     kind: 1 hello, 2 description, 3 state, 4 command, 5 bye
     8       4     length of the payload
-    12      4     layout: CRC-32 of the names of joints and feet, so that no number goes to another joint; 0 in hello
-    16      4     flags of a state: 1 somebody commands, 2 the watchdog damps, 4 the last command was clipped
+    12      4     layout: CRC-32 of the names of joints and feet, so that no number reaches the wrong joint; 0 in hello
+    16      4     flags of a state: 1 a client commands, 2 the watchdog damps, 4 the last command was clipped
     20      4     zero
     24      n     payload
     24 + n  4     CRC-32 of all before
 
-A description is JSON; states and commands are the structures of ``structs``, which begin with their sequence number.
+A description is JSON; states and commands are the structures of ``structs``, which start with their sequence number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from nptrace._types import Json
 VERSION = 1
 HELLO, DESCRIPTION, STATE, COMMAND, BYE = 1, 2, 3, 4, 5
 COMMANDED, DAMPED, CLIPPED = 1, 2, 4
-MOST_BYTES = 60_000  # of a packet, which UDP carries
+MOST_BYTES = 60_000  # largest packet that UDP carries
 _MAGIC = b"FFR1"
 _HEADER = struct.Struct("<4sHHIIII")
 _CHECKSUM = struct.Struct("<I")
@@ -50,7 +50,7 @@ class Packet:
 
 
 def unpack(data: bytes) -> Packet | str:
-    """Return a packet, or in a word what is wrong with it."""
+    """Return a packet, or a short description of its fault."""
     if not _HEADER.size + _CHECKSUM.size <= len(data) <= MOST_BYTES:
         return "no packet"
     magic, version, kind, length, layout, flags, _ = _HEADER.unpack_from(data)
@@ -66,14 +66,14 @@ def unpack(data: bytes) -> Packet | str:
 
 
 def layout_of(joints: Sequence[str], feet: Sequence[str]) -> int:
-    """Return the number that stands for the order of joints and feet."""
+    """Return the number that identifies the order of joints and feet."""
     return zlib.crc32("\n".join((*joints, "", *feet)).encode())
 
 
 def description(
     robot: Robot, rate: float, watchdog: float, stand: Sequence[float], gains: tuple[float, float]
 ) -> bytes:
-    """Return what a robot says of itself, as JSON."""
+    """Return the robot's description of itself, as JSON."""
     limits = {motor.joint: motor.torque_limit for motor in robot.actuators}
     kinds = {joint.name: joint for joint in robot.joints}
     joints: list[Json] = []
@@ -106,7 +106,7 @@ def description(
 
 
 def _bounded(value: float) -> float | None:
-    """Return a limit; None, as JSON has no infinity, where there is none."""
+    """Return a limit, or None for infinity, which JSON lacks."""
     return float(value) if abs(value) < 1e9 else None
 
 

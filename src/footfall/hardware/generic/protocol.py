@@ -1,4 +1,4 @@
-"""The generic protocol, as ``footfall drive`` and ``footfall serve`` find it: over UDP, or over DDS."""
+"""The generic protocol for ``footfall drive`` and ``footfall serve``: over UDP, or over DDS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Generic(RobotProtocol):
 
     def check_robot(self, robot: Robot) -> None:
         if not robot.nj:
-            raise InputError(f"robot '{robot.name}' has no joints: there is nothing to drive")
+            raise InputError(f"robot '{robot.name}' has no joints: there is nothing to control")
 
     def connect(self, robot: Robot, domain: int, interface: str, foot_load: bool) -> GenericConnection:
         return GenericConnection(robot, self.link(False, domain, interface))  # type: ignore[call-arg]

@@ -1,7 +1,7 @@
-"""A simulated robot behind the generic protocol. It keeps limits and watchdog itself, whoever its client is.
+"""A simulated robot behind the generic protocol. It enforces limits and a watchdog itself, for any client.
 
 One client commands at a time: the first whose command is accepted, until it says bye or is silent for a second. Until
-then the robot stands; when it misses commands, it damps.
+then the robot stands; when commands are missing, it damps.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from footfall.sensing.sensors import Sensors
 from footfall.sim.motors import MotorModel
 from nptrace._types import Given, Json
 
-RATE = 500.0  # [Hz]
+RATE = 500.0  # rate of states [Hz]
 WATCHDOG = 0.1  # [s] without a command after which the robot damps
 OWNED = 1.0  # [s] for which a silent client still owns the robot
-HEARD = 2.0  # [s] for which states go on to who said hello or commands
+HEARD = 2.0  # [s] for which states are sent to a client after its last hello or command
 _MOST_HEARERS = 8
 _CATCH_UP = 0.1  # [s]
 
@@ -78,7 +78,7 @@ class GenericServer:
         self._lower = np.array([joints[name].lower for name in self.robot.joint_names])
         self._upper = np.array([joints[name].upper for name in self.robot.joint_names])
         self._torque = np.array([torques.get(name, np.inf) for name in self.robot.joint_names])
-        self.counts: Counter[str] = Counter()  # of packets, by what became of them
+        self.counts: Counter[str] = Counter()  # counts of packets, by outcome
         self.watchdog = Watchdog(WATCHDOG)
         self.owner: Any = None
         self._last, self._heard, self._hearers = -1, -np.inf, dict[Any, float]()
@@ -99,7 +99,7 @@ class GenericServer:
             self.clock.wait()
 
     def tick(self) -> None:
-        """Take what has come, move on by one period, say what is sensed."""
+        """Process received packets, advance by one period, and send the sensor readings."""
         now, robot = self.simulated.time, self.simulated
         for data, sender in self.link.take():
             self.counts[self._take(data, sender, now)] += 1
@@ -132,7 +132,7 @@ class GenericServer:
 
     # -- what comes in -------------------------------------------------------------------------------------------------
     def _take(self, data: bytes, sender: Any, now: float) -> str:
-        """Carry out a packet; return in a word what became of it."""
+        """Process a packet; return its outcome in a word."""
         packet = unpack(data)
         if isinstance(packet, str):
             return packet
@@ -178,7 +178,7 @@ class GenericServer:
         return "clipped" if clipped else "taken"
 
     def _hears(self, sender: Any, now: float) -> bool:
-        """Have a sender hear states from now on; False where there are too many."""
+        """Send states to a client from now on; return False if there are too many."""
         if sender not in self._hearers and len(self._hearers) >= _MOST_HEARERS:
             return False
         self._hearers[sender] = now
@@ -186,7 +186,7 @@ class GenericServer:
 
 
 def _lies_on(robot: Robot) -> str | bool:
-    """Return what touches the ground besides the feet: the trunk, where it has a shape."""
+    """Return the contact spheres besides the feet: the trunk's, if it has a shape."""
     try:
         body_spheres(robot, "trunk")
     except FootfallError:

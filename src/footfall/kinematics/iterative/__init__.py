@@ -1,1 +1,1 @@
-"""Inverse kinematics by iteration, as the papers have it: FABRIK, cyclic coordinate descent, resolved rates."""
+"""Iterative inverse kinematics from the papers: FABRIK, cyclic coordinate descent, resolved rates."""

@@ -1,13 +1,12 @@
-"""Cyclic coordinate descent (Wang and Chen 1991): one joint after another, the last first, turns the end to its target.
+"""Cyclic coordinate descent (Wang and Chen 1991): one joint after another, last first, rotates the end to its target.
 
-For a leg every hinge turns as far as brings the foot nearest; for a chain of points every ball turns the end onto the
-line to the target. FABRIK's classic rival. Plain NumPy, traced as it is.
+In a leg every hinge rotates to bring the foot as near as possible; in a chain of points every ball joint rotates the
+end onto the line to the target. It is the classic alternative to FABRIK. Plain NumPy that can be traced.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -16,9 +15,10 @@ from footfall.kinematics.iterative.fabrik_leg import Reached, distance, joint_by
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-30
-_OPPOSITE = 1e-9  # of 1 + cos: a half turn has no axis, and stays nearly one
+_OPPOSITE = 1e-9  # bound on 1 + cos: a half turn has no axis, and stays approximate
 
 
 def ccd_leg(
@@ -34,11 +34,11 @@ def ccd_leg(
         leg: Chain of the leg (``leg_chain``).
         target: Position of the foot's centre in the frame of the body that carries the leg [m].
         start: Joint values to start from.
-        iterations: At most so many iterations.
+        iterations: Maximum number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:
-        Joint values, distance left [m], and iterations used.
+        Joint values, remaining distance [m], and iterations used.
     """
 
     def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
@@ -63,12 +63,12 @@ def ccd_chain(
 
     Args:
         points: Joints of the chain, root first [m].
-        target: Where its end should be [m].
+        target: Target of its end [m].
         iterations: At most so many iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:
-        Points of the chain, distance left [m], and iterations used.
+        Points of the chain, remaining distance [m], and iterations used.
     """
     check_chain(points, target)
 
@@ -86,7 +86,9 @@ def ccd_chain(
 
 
 def _turned(joint: Operand, carried: list[Operand], target: Operand) -> list[Operand]:
-    """Return what a ball carries, rotated the shortest way so that the last of it lies on the line to the target."""
+    """Return the points below a ball joint, under the smallest rotation that puts the last of them on the line to
+    the target.
+    """
     a, b = _unit(carried[-1] - joint), _unit(target - joint)
     w, c = cross(a, b), np.sum(a * b)
     twice = 1.0 / np.maximum(1.0 + c, _OPPOSITE)

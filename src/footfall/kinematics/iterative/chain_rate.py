@@ -1,13 +1,12 @@
-"""Resolved rate for a chain of points whose joints are balls: the Jacobian methods that FABRIK is raced against.
+"""Resolved rate for a chain of points with ball joints: the Jacobian methods with which FABRIK is compared.
 
-The end moves by ω × r for a turn ω of the ball that is r behind it, so that J Jᵀ = Σ (r² I - r rᵀ) is three by three
-however long the chain is, and the turns for a force f at the end are r × f. Plain NumPy, traced as it is.
+The end moves by ω × r for a rotation ω of the ball joint at -r from it, so that J Jᵀ = Σ (r² I - r rᵀ) is three by
+three for any length of the chain, and the rotations for a force f at the end are r × f. Plain NumPy that can be traced.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -24,9 +23,10 @@ from footfall.kinematics.iterative.resolved_rate import DAMPING, TURN, solve_sma
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 CHAIN_RULES = ("pseudo_inverse", "damped", "transpose")
-_TINY = 1e-12  # of the reach squared: a straight chain that is pulled along itself must not divide by zero
+_TINY = 1e-12  # fraction of the squared reach: avoids a division by zero for a straight chain pulled along itself
 
 
 def resolved_rate_chain(

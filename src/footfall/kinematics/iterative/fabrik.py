@@ -1,13 +1,13 @@
-"""FABRIK for a whole robot: several end effectors, as section 4.3 of Aristidou and Lasenby 2011 has it.
+"""FABRIK for a whole robot: several end effectors, after section 4.3 of Aristidou and Lasenby 2011.
 
-Each leg reaches for its own foot's target. Joints that carry several feet (a spine), where they may move, turn all of
-these feet towards their targets together: the paper's sub-base, which goes to the mean of what its chains ask for.
+Each leg reaches for its foot's target. Joints that carry several feet (a spine), if they may move, rotate all of these
+feet towards their targets together: this is the paper's sub-base, which moves to the mean of the positions required by
+its chains.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -26,6 +26,7 @@ from footfall.kinematics.leg_chain import LegChain, Screw, foot_position, leg_ch
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 def fabrik(
@@ -49,7 +50,7 @@ def fabrik(
         shared: Also move joints that carry several feet (a spine).
 
     Returns:
-        All joint values, distances left [m], and iterations used.
+        All joint values, remaining distances [m], and iterations used.
     """
     _check(robot, targets, joints)
     legs = [leg_chain(robot, name) for name in robot.foot_names]
@@ -82,7 +83,9 @@ def fabrik(
 def _sweep_all(
     robot: Robot, legs: list[LegChain], targets: Operand, joints: list[Operand], foot_pitch: Operand
 ) -> Float[ndarray, "nj"]:
-    """One iteration over the tree: the legs reach, then what they share turns their feet to the targets together."""
+    """Run one iteration over the tree: the legs reach, then shared joints rotate their feet towards the targets
+    together.
+    """
     for k, (leg, X_0C) in enumerate(zip(legs, _carriers(robot, legs, np.stack(joints)))):
         swept = sweep(leg, X_0C.inverse().point(targets[k]), [joints[j] for j in leg.joints], foot_pitch)
         for j, value in zip(leg.joints, swept):
@@ -100,7 +103,7 @@ def _sweep_all(
 
 
 def _screw_of(robot: Robot, j: int) -> Screw:
-    """A joint in its own frame."""
+    """Return a joint's screw in its own frame."""
     body = robot.tree.bodies[j + 1]
     assert body.joint is not None
     x, y, z = (float(a) for a in body.axis)

@@ -1,9 +1,9 @@
-"""FABRIK as published: Algorithm 1 of Aristidou and Lasenby 2011, the one that the DynaKat report describes.
+"""FABRIK as published: Algorithm 1 of Aristidou and Lasenby 2011, described in the DynaKat report.
 
-A chain of points joined by links of fixed length; its joints are balls without limits. The end is put on the target and
-the points before it are pulled after it, one by one, to their lengths; then the first is put back to the root and the
-chain is pulled the other way. A target out of reach straightens the chain towards it. ``fabrik_leg`` is what became of
-it for legs, whose joints are hinges. Plain NumPy, traced as it is.
+The chain consists of points joined by links of fixed length, with unlimited ball joints. The end is placed on the
+target and the points before it are pulled along, one by one, keeping the lengths; then the first is put back at the
+root and the chain is pulled in the other direction. A target out of reach straightens the chain towards it.
+``fabrik_leg`` is its adaptation to legs, whose joints are hinges. Plain NumPy that can be traced.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.errors import InputError
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the chain's end [m]
+ITERATIONS, TOLERANCE = 200, 1e-7  # maximum iterations; distance of the chain's end [m]
 _TINY = 1e-30
 
 
@@ -38,7 +38,7 @@ def fabrik_chain(
 ) -> ReachedChain:
     """Reach for a target with a chain of ball joints, by FABRIK.
 
-    A chain that is too short points straight at the target.
+    A chain that is too short is straightened towards the target.
 
     Args:
         points: Joints of the chain, root first [m].
@@ -63,7 +63,7 @@ def fabrik_chain(
 
     straight = reached_backward(np.stack([target] * len(points)), lengths, root, towards=target)
     first = np.where(beyond, straight, points)
-    start = (first, np.where(beyond, 0.0, length_of(points[-1] - target)), 0.0)  # a straight chain is done
+    start = (first, np.where(beyond, 0.0, length_of(points[-1] - target)), 0.0)  # a straight chain is finished
     found, _, used = nptrace.repeat(iterations, body, start, until=lambda carry: carry[1] <= tolerance)
     return ReachedChain(found, length_of(found[-1] - target), used)
 
@@ -71,7 +71,7 @@ def fabrik_chain(
 def reached_forward(
     points: Float[ndarray, "n 3"], lengths: list[Scalar], target: Float[ndarray, "3"], links: int | None = None
 ) -> Float[ndarray, "n 3"]:
-    """Stage 1: the end on the target, the points before it after it; ``links``: only so many, from the end."""
+    """Run stage 1: the end to the target, the points before it follow; ``links``: only this many, from the end."""
     moved = [points[k] for k in range(len(points))]
     moved[-1] = target
     count = len(lengths) if links is None else links
@@ -87,7 +87,7 @@ def reached_backward(
     links: int | None = None,
     towards: Float[ndarray, "3"] | None = None,
 ) -> Float[ndarray, "n 3"]:
-    """Stage 2: the first point back at the root, the others after it; or all ``towards`` one place."""
+    """Run stage 2: the first point back to the root, the others follow; or all ``towards`` one point."""
     moved = [points[k] for k in range(len(points))]
     moved[0] = root
     count = len(lengths) if links is None else links
@@ -97,7 +97,7 @@ def reached_backward(
 
 
 def _pulled(fixed: Operand, free: Operand, length: Operand) -> Float[ndarray, "3"]:
-    """Where the free end of a link comes to lie on its line to the fixed one."""
+    """Return the free end of a link, moved along its line to the fixed end."""
     return fixed + (length / np.maximum(length_of(free - fixed), _TINY)) * (free - fixed)
 
 

@@ -1,18 +1,18 @@
-"""Forward and backward reaching (FABRIK) for one leg: Aristidou and Lasenby 2011, as the DynaKat report proposes it.
+"""Forward and backward reaching (FABRIK) for one leg: Aristidou and Lasenby 2011, as proposed in the DynaKat report.
 
 A chain of points is pulled to the target from the foot inwards, lengths kept, then back to its root from the hip
-outwards; the joints follow by pointing each link where its end was pulled. The paper's joints are balls. A leg's are
-hinges, and reaching from point to point alone would wait for ever on a joint that only turns the plane in which the
-others work, or pull a knee through its limit to the other side. So here
+outwards; the joints follow by pointing each link where its end was pulled. The paper's joints are ball joints. Those of
+a leg are hinges, and reaching from point to point alone would not converge for a joint that only rotates the plane of
+the others, or would pull a knee through its limit to the other side. So here
 
 * the leg first swings as a whole until its foot is in line with the target, which keeps the knee on its side;
 * the last joints with parallel axes (hip, knee, ankle) reach in their plane, as in the paper;
-* the joint before them (roll) turns that plane through the target: the paper's projection onto a hinge's plane, seen
-  from the other side;
-* joints before that one (DynaKat's hip) point what they carry to where the pulled chain wants it.
+* the joint before them (roll) rotates that plane through the target: the inverse of the paper's projection onto a
+  hinge's plane;
+* joints before that one (DynaKat's hip) point their links to the positions in the pulled chain.
 
-The way back sets angles, each within its limits, so that every iterate is a pose of the robot. Plain NumPy, traced as
-it is: called with numbers it stops at the tolerance and says after how many iterations, compiled it does the same.
+The backward pass sets angles, each within its limits, so that every iterate is a valid pose of the robot. Plain NumPy
+that can be traced: with numbers and compiled alike, it stops at the tolerance and returns the number of iterations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,8 +33,9 @@ from footfall.kinematics.leg_chain import LegChain, Screw, Values, Vector, along
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
-ITERATIONS, TOLERANCE = 200, 1e-7  # at most; of the foot [m]
+ITERATIONS, TOLERANCE = 200, 1e-7  # maximum iterations; distance of the foot [m]
 _TINY = 1e-30
 
 
@@ -54,11 +54,11 @@ class _Plane:
     normal: Vector
     e_1: Vector
     e_2: Vector
-    side: float  # of the foot along the normal [m]
-    signs: tuple[int, ...]  # of the joints' axes along the normal
-    root: tuple[float, float]  # of the first joint [m]
-    lengths: tuple[float, ...]  # of the links, to the next joint or the foot [m]
-    angles: tuple[float, ...]  # of the links from e_1 to e_2 [rad]
+    side: float  # position of the foot along the normal [m]
+    signs: tuple[int, ...]  # signs of the joints' axes along the normal
+    root: tuple[float, float]  # position of the first joint [m]
+    lengths: tuple[float, ...]  # lengths of the links, to the next joint or the foot [m]
+    angles: tuple[float, ...]  # angles of the links from e_1 to e_2 [rad]
 
     def flat(self, p: Operand) -> tuple[Scalar, Scalar]:
         return along(self.e_1, p), along(self.e_2, p)
@@ -70,7 +70,7 @@ class _Plane:
 
     @property
     def forward(self) -> float:
-        """+1 if a positive turn about the normal swings the foot forward."""
+        """Return +1 if a positive rotation about the normal swings the foot forward."""
         return -1.0 if self.normal[1] > 0 else 1.0
 
 
@@ -138,7 +138,9 @@ def contact_angle(leg: LegChain, joints: Values) -> Operand:
 
 
 def bent(leg: LegChain, knee: int) -> LegChain:
-    """The leg with its knee kept behind (+1) or in front (-1) of the line from hip to foot, by narrower limits."""
+    """Return the leg with its knee kept behind (+1) or in front (-1) of the line from hip to foot, by narrower
+    limits.
+    """
     plane = _plane(leg)
     if knee not in (1, -1):
         raise InputError(f"knee must be +1 (behind the hip) or -1 (in front of it), got {knee!r}")
@@ -172,7 +174,7 @@ def sweep(leg: LegChain, target: Operand, joints: list[Operand], foot_pitch: Ope
         pulled = _pulled(leg, plane, target, joints, foot_pitch)
         X = pose_of(leg, joints, leg.tail)
         joints = _turned_to_target(leg, plane, target, _carried(leg, plane, pulled, joints))
-        back = pose_of(leg, joints, leg.tail).inverse() @ X  # the plane has moved under the pulled points
+        back = pose_of(leg, joints, leg.tail).inverse() @ X  # the plane has moved relative to the pulled points
         pulled = [plane.flat(back.point(plane.solid(p))) for p in pulled]
     else:
         joints = _turned_to_target(leg, plane, target, joints)
@@ -182,9 +184,10 @@ def sweep(leg: LegChain, target: Operand, joints: list[Operand], foot_pitch: Ope
 
 
 def _turned_to_target(leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand]) -> list[Operand]:
-    """The joint before the parallel ones turns their plane, at its distance from the axis, through the target.
+    """Rotate the plane of the parallel joints, by the joint before them and at its distance from the axis, through the
+    target.
 
-    (R n) · τ = side is A cos θ + B sin θ = C: of its two solutions the one within the limits, else the nearer.
+    (R n) · τ = side is A cos θ + B sin θ = C: of its two solutions, the one within the limits, otherwise the nearer.
     """
     k = leg.tail - 1
     if k < 0 or leg.screws[k].kind != "revolute":
@@ -202,14 +205,14 @@ def _turned_to_target(leg: LegChain, plane: _Plane, target: Operand, joints: lis
     one, other = (screw.within(joints[k] + _wrapped(middle + s * open_ - joints[k])) for s in (1.0, -1.0))
 
     def cost(angle: Scalar) -> Scalar:
-        off = A * np.cos(angle) + B * np.sin(angle) - C  # what the limits left of it
+        off = A * np.cos(angle) + B * np.sin(angle) - C  # remainder due to the limits
         return 1e3 * off * off / (A * A + B * B + _TINY) + 1e-3 * (angle - joints[k]) ** 2
 
     return [*joints[:k], np.where(cost(one) <= cost(other), one, other), *joints[k + 1 :]]
 
 
 def _swung(leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand]) -> list[Operand]:
-    """The whole chain turns about its root until the foot is in line with the target: which keeps the knee's side."""
+    """Rotate the whole chain about its root until the foot is in line with the target, which keeps the knee's side."""
     tau = plane.flat(pose_of(leg, joints, leg.tail).inverse().point(target))
     foot, root, k = _points(plane, joints[leg.tail :])[-1], plane.root, leg.tail
     a, b = (foot[0] - root[0], foot[1] - root[1]), (tau[0] - root[0], tau[1] - root[1])
@@ -220,7 +223,9 @@ def _swung(leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand])
 def _pulled(
     leg: LegChain, plane: _Plane, target: Operand, joints: list[Operand], foot_pitch: Operand
 ) -> list[tuple[Operand, Operand]]:
-    """Forward reaching: the points of the plane's chain, foot on the target, each next one towards where it was."""
+    """Run forward reaching: the points of the plane's chain, foot on the target, each next point towards its
+    previous position.
+    """
     X = pose_of(leg, joints, leg.tail)
     p = plane.flat(X.inverse().point(target))
     points, count = _kinked(leg, plane, _points(plane, joints[leg.tail :]), p), len(plane.lengths)
@@ -239,7 +244,7 @@ def _pulled(
 def _kinked(
     leg: LegChain, plane: _Plane, points: list[tuple[Operand, Operand]], target: Operand
 ) -> list[tuple[Operand, Operand]]:
-    """The points, the knee pushed off the line from hip to foot if the leg must fold and is too straight to start.
+    """Return the points with the knee pushed off the line from hip to foot, if the leg must fold but is too straight.
 
     A straight chain pulled along itself stays straight: the one posture from which the paper's rule does not move.
     """
@@ -265,7 +270,9 @@ def _kinked(
 def _reached(
     leg: LegChain, plane: _Plane, pulled: list[tuple[Operand, Operand]], joints: list[Operand]
 ) -> list[Operand]:
-    """Backward reaching: from the root outwards every link points to where its end was pulled, within the limits."""
+    """Run backward reaching: from the root outwards every link points to the pulled position of its end, within the
+    limits.
+    """
     p, angle_sum, found = plane.root, 0.0, list[Operand]()
     for k, (length, angle) in enumerate(zip(plane.lengths, plane.angles)):
         screw, sign, now = leg.screws[leg.tail + k], plane.signs[k], joints[leg.tail + k]
@@ -280,7 +287,7 @@ def _reached(
 def _carried(
     leg: LegChain, plane: _Plane, pulled: list[tuple[Operand, Operand]], joints: list[Operand]
 ) -> list[Operand]:
-    """Joints before the one that turns the plane: each takes what it carries to where that was pulled."""
+    """Rotate the joints before the plane's: each points its link to the pulled position."""
     X, points = pose_of(leg, joints, leg.tail), _points(plane, joints[leg.tail :])
     first = [_first_off(leg, screw) for screw in leg.screws[: leg.tail - 1]]
     solid = [[X.point(plane.solid(p[m])) for m in first] for p in (points, pulled)]
@@ -297,7 +304,9 @@ def _aimed(leg: LegChain, joints: list[Operand], points: list[Operand], wanted: 
 
 
 def joint_by_joint(leg: LegChain, target: Operand, joints: list[Operand]) -> list[Operand]:
-    """Return a leg that ends in a slider: every joint in turn, foot first, brings the foot as near as it can."""
+    """Solve a leg that ends in a prismatic joint: every joint in turn, foot first, brings the foot as near as it
+    can.
+    """
     for k in reversed(range(len(leg))):
         X = pose_of(leg, joints, k).inverse()
         by = towards(leg.screws[k], [X.point(foot_position(leg, joints))], [X.point(target)])
@@ -306,7 +315,9 @@ def joint_by_joint(leg: LegChain, target: Operand, joints: list[Operand]) -> lis
 
 
 def towards(screw: Screw, points: list[Operand], wanted: list[Operand]) -> Operand:
-    """How much a joint must move for points that it carries to come nearest, together, to where they are wanted."""
+    """Return how much a joint must move to bring points on its links as near as possible, together, to their
+    targets.
+    """
     if screw.kind == "prismatic":
         return sum(along(screw.axis, b - a) for a, b in zip(points, wanted)) / len(points)
     sine, cosine, o = 0.0, 0.0, np.array(screw.point)
@@ -320,10 +331,12 @@ def towards(screw: Screw, points: list[Operand], wanted: list[Operand]) -> Opera
 def _contact_angle(
     leg: LegChain, plane: _Plane, X: Transform, target: Operand, p: Operand, foot_pitch: Operand
 ) -> Operand:
-    """Direction of the last link in the plane for a contact angle; see ``leg_inverse`` for what it is counted from."""
+    """Return the direction of the last link in the plane for a contact angle; see ``leg_inverse`` for its
+    definition.
+    """
     hanging = math.atan2(-plane.e_2[2], -plane.e_1[2])  # downwards, all joints at zero
     forward = plane.forward
-    if _thigh_before(leg, plane):  # from the line to the foot
+    if _thigh_before(leg, plane):  # from that line to the foot
         hip = leg.screws[leg.tail - 1].point
         at = plane.flat(hip)
         line = np.arctan2(p[1] - at[1], p[0] - at[0])
@@ -373,21 +386,23 @@ def _last_length(leg: LegChain) -> float:
 
 @lru_cache(maxsize=256)
 def _thigh_before(leg: LegChain, plane: _Plane) -> bool:
-    """Whether the joint that turns the plane is the hip, and the first of the parallel ones the knee (DynaKat)."""
+    """Return whether the joint that rotates the plane is the hip, and the first of the parallel ones the knee
+    (DynaKat).
+    """
     if leg.tail < 2:
         return False
     return math.dist(plane.flat(leg.screws[leg.tail - 1].point), plane.root) > 0.5 * plane.lengths[0]
 
 
 def _knee(leg: LegChain, plane: _Plane) -> int | None:
-    """Which joint is the knee."""
+    """Return which joint is the knee."""
     if _thigh_before(leg, plane):
         return leg.tail
     return leg.tail + 1 if len(plane.lengths) > 1 else None
 
 
 def _bend(leg: LegChain, plane: _Plane, knee: int, value: float) -> float:
-    """The angle from thigh to shank, about the normal, with the knee's joint at a value [rad]."""
+    """Return the angle from thigh to shank, about the normal, for a value of the knee joint [rad]."""
     if _thigh_before(leg, plane):
         hip = plane.flat(leg.screws[leg.tail - 1].point)
         thigh = math.atan2(plane.root[1] - hip[1], plane.root[0] - hip[0])
@@ -398,7 +413,7 @@ def _bend(leg: LegChain, plane: _Plane, knee: int, value: float) -> float:
 
 @lru_cache(maxsize=256)
 def _first_off(leg: LegChain, screw: Screw) -> int:
-    """The first of the plane's points that a joint moves, all joints at zero."""
+    """Return the first of the plane's points that a joint moves, all joints at zero."""
     points = [s.point for s in leg.screws[leg.tail :]] + [leg.foot]
     for m, p in enumerate(points):
         if screw.kind == "prismatic":
@@ -410,7 +425,7 @@ def _first_off(leg: LegChain, screw: Screw) -> int:
 
 
 def _points(plane: _Plane, joints: list[Operand]) -> list[tuple[Operand, Operand]]:
-    """Joints and foot of the plane's chain."""
+    """Return joints and foot of the plane's chain."""
     p: tuple[Operand, Operand] = plane.root
     points, angle_sum = [p], 0.0
     for length, angle, sign, value in zip(plane.lengths, plane.angles, plane.signs, joints):

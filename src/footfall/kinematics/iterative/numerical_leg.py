@@ -1,25 +1,25 @@
-"""A leg's joints for any position of its foot, found by iteration: for legs that no closed form fits (canted axes).
+"""Iterative inverse kinematics of a leg for any foot position, for legs without a closed form (canted axes).
 
-Damped Newton's method (Levenberg and Marquardt, the damping of Sugihara 2011: the square of what is left), from a guess
-near by: the closed form of a leg whose axes are set straight, or the joints of a moment before. Then two or three
-iterations are enough. Traced, it is a loop that ends when the foot is there; its derivative is that of the solution.
+Damped Newton's method (Levenberg-Marquardt, with Sugihara's damping of 2011: the squared residual), from a nearby
+guess: the closed form of a leg with straightened axes, or the previous joints. Then two or three iterations suffice.
+Traced, it is a loop that ends when the foot is at its target; its derivative is that of the solution.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
-_ITERATIONS = 30  # at most
-_STEP = 0.5  # [rad] or [m], of a joint in one iteration at most
-_LEAST = 1e-14  # [m²], of the damping: a stretched leg has no inverse
+_ITERATIONS = 30  # maximum iterations
+_STEP = 0.5  # [rad] or [m], largest change of a joint in one iteration
+_LEAST = 1e-14  # [m²], smallest damping: a stretched leg has no inverse
 
 
 def numerical_leg(
@@ -36,7 +36,7 @@ def numerical_leg(
         iterations: At most so many iterations.
 
     Returns:
-        Joint values, and whether the foot is there.
+        Joint values, and whether the foot is at its target.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

@@ -1,8 +1,8 @@
 """Kinematics by screws: home position, product of exponentials, screw Jacobian; eqs. (8)-(11) of Yan et al. 2021.
 
-Every joint is a screw of the body frame, taken once with all joints at zero. A link is then where the exponentials of
-the screws on its path carry it, X_0i = exp(S_1 θ_1) .. exp(S_n θ_n) X_0i(0), with no frame along the way. Shares the
-robot's numbers and the rotation of the base with ``forward``, and no step after that.
+Every joint is a screw in the body frame, defined once with all joints at zero. The pose of a link is given by the
+exponentials of the screws on its path, X_0i = exp(S_1 θ_1) .. exp(S_n θ_n) X_0i(0), without intermediate frames. It
+shares the robot's numbers and the rotation of the base with ``forward``, and nothing after that.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import base_pose, check_shape, joint_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, skew
 from footfall.spatial.screw import adjoint, motion_screw, screw_motion
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Home:
     """The home position: poses of the bodies and screws of their joints in the base's frame, all joints at zero."""
 
     poses: tuple[Transform, ...]
-    screws: tuple[ndarray, ...]  # of joint i; entry 0 is unused
+    screws: tuple[ndarray, ...]  # screw of joint i; entry 0 is unused
 
 
 def home_position(robot: Robot) -> Home:
-    """Eqs. (8)-(9): the screw of joint i carried from its own frame to the base's."""
+    """Return eqs. (8)-(9): the screw of joint i transformed from its own frame to the base's."""
     poses, screws = [Transform.identity()], [np.zeros(6)]
     for body in robot.tree.bodies[1:]:
         poses.append(poses[body.parent] @ body.X_PJ)
@@ -43,14 +43,14 @@ def screw_poses(robot: Robot, q: Float[ndarray, "nq"]) -> list[Transform]:
 
 
 def screw_foot_positions(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nf 3"]:
-    """Return centres of the feet in the world: ee_i of eq. (10) seen from the ground."""
+    """Return centres of the feet in the world: ee_i of eq. (10)."""
     X_WB, poses, tree = base_pose(robot, q), screw_poses(robot, q), robot.tree
     rows = [X_WB.point(poses[i].point(p)) for i, p in zip(tree.feet, tree.foot_positions)]
     return np.stack(rows) if rows else np.zeros((0, 3))
 
 
 def screw_jacobian(robot: Robot, q: Float[ndarray, "nq"], body: int) -> Float[ndarray, "6 nv"]:
-    """Eq. (11): column j is the screw of joint j where the joints before it have carried it.
+    """Return eq. (11): column j is the screw of joint j displaced by the joints before it.
 
     The twist is that of the body at the *base's* origin in base axes: no point of the body enters.
     """
@@ -65,7 +65,7 @@ def screw_jacobian(robot: Robot, q: Float[ndarray, "nq"], body: int) -> Float[nd
 
 
 def screw_feet_jacobian(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nf 6 nv"]:
-    """Return twists of the feet at their centres in world axes: the screw Jacobian seen from another point."""
+    """Return twists of the feet at their centres in world axes: the screw Jacobian at another point."""
     X_WB, poses, tree = base_pose(robot, q), screw_poses(robot, q), robot.tree
     blocks = []
     for i, p in zip(tree.feet, tree.foot_positions):
@@ -75,7 +75,7 @@ def screw_feet_jacobian(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray,
 
 
 def _displacements(robot: Robot, home: Home, q: Float[ndarray, "nq"]) -> list[Transform]:
-    """P of every body: the motion that takes it from its home pose to where it is."""
+    """Return P of every body: the displacement from its home pose to its present one."""
     check_shape(robot, q=(q, robot.nq))
     P = [Transform.identity()]
     for i, angle in enumerate(joint_positions(robot, q), start=1):

@@ -1,15 +1,15 @@
-"""Resolved rate: joint rates, and by many small steps joint angles, from the leg's Jacobian.
+"""Resolved rate: joint rates from the leg's Jacobian, and joint angles by many small steps.
 
 Rates by the pseudo-inverse, as the DynaKat report has them (section III-E), damped near singular postures after
 Nakamura and Hanafusa 1986, with a posture task in the null space of redundant legs. Angles by repeating it (damped
-least squares, Wampler 1986), by Levenberg's rule of keeping what helps, or by the Jacobian's transpose, the baseline.
-Limits: a joint that would leave them is taken out of the step and the others solve again. Plain NumPy, traced as it is.
+least squares, Wampler 1986), by Levenberg's rule of accepting steps that improve, or by the Jacobian's transpose, the
+baseline. A joint that would leave its limits is removed from the step and the others are solved again. Plain NumPy that
+can be traced.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -17,14 +17,15 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.iterative.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
-DAMPING = 0.1  # of a singular leg, as a fraction of its reach; the constant rule's too
-NEAR = 0.1  # manipulability, as a fraction of reach to the power of three, below which damping sets in
+DAMPING = 0.1  # damping of a singular leg, as a fraction of its reach; also that of the constant rule
+NEAR = 0.1  # manipulability, as a fraction of the cubed reach, below which damping sets in
 _PROJECTS = 1e-6  # damping of the null space's projector, as a fraction of the reach: more would leak into the foot
 _PSEUDO = 1e-6  # damping of the pseudo-inverse, as a fraction of the reach: above rounding, to stay finite
-HOPELESS = 1e3  # damping of the Levenberg rule at which no step helps
-TURN = 0.5  # most that a joint turns in a step [rad]
+HOPELESS = 1e3  # damping of the Levenberg rule at which no step improves
+TURN = 0.5  # largest rotation of a joint in a step [rad]
 
 
 def leg_rates(
@@ -41,7 +42,7 @@ def leg_rates(
         leg: Chain of the leg (``leg_chain``).
         joints: Joint values of the leg.
         velocity: Velocity of the foot, in the frame of the body that carries the leg [m/s].
-        toward: Posture that a redundant leg drifts to by motions that do not move its foot.
+        toward: Posture to which a redundant leg drifts in the null space of its foot.
         gain: Rate of that drift [1/s].
         damping: Damping of the least squares, relative to the leg's reach.
 
@@ -119,7 +120,7 @@ def resolved_rate_leg(
 def _step(
     leg: LegChain, target: Operand, joints: Operand, rule: str, toward: Operand, effort: Operand
 ) -> Float[ndarray, "n"]:
-    """The joints after one step, within their limits: solved, blocked joints taken out, solved again."""
+    """Return the joints after one step within their limits: solved, and solved again without blocked joints."""
     foot, J = foot_jacobian(leg, list(joints))
     miss = target - foot
     lower, upper = np.array(leg.lower), np.array(leg.upper)
@@ -152,7 +153,7 @@ def _step(
 
 
 def _damping(leg: LegChain, J: Operand, most: float) -> Operand:
-    """λ² [m²]: zero in good postures, (most reach)² at a singular one (Nakamura and Hanafusa 1986)."""
+    """Return λ² [m²]: zero in good postures, (largest damping)² at a singular one (Nakamura and Hanafusa 1986)."""
     scale = leg.reach
     if len(leg) < 3:
         return (1e-3 * most * scale) ** 2
@@ -161,7 +162,7 @@ def _damping(leg: LegChain, J: Operand, most: float) -> Operand:
 
 
 def _damped_inverse(J: Operand, velocity: Operand, square: Operand) -> Operand:
-    """Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by whichever of J Jᵀ and Jᵀ J is smaller."""
+    """Return Jᵀ (J Jᵀ + λ² I)⁻¹ times a velocity, by the smaller of J Jᵀ and Jᵀ J."""
     rows, columns = np.shape(J)
     if columns < rows:
         return solve_small(J.T @ J + square * np.eye(columns), J.T @ velocity)
@@ -169,7 +170,7 @@ def _damped_inverse(J: Operand, velocity: Operand, square: Operand) -> Operand:
 
 
 def solve_small(A: Operand, b: Operand) -> Float[ndarray, "n"]:
-    """Return A⁻¹ b of a small symmetric positive definite matrix, by Cholesky's rule, loops unrolled in a trace."""
+    """Return A⁻¹ b for a small symmetric positive definite matrix, by Cholesky, with loops unrolled in a trace."""
     n = len(b)
     L: list[list[Operand]] = [[0.0] * n for _ in range(n)]
     for i in range(n):

@@ -1,7 +1,8 @@
-"""Inverse kinematics that moves the trunk: feet, trunk and centre of mass together, by Levenberg and Marquardt.
+"""Whole-body inverse kinematics: feet, trunk and centre of mass together, by Levenberg-Marquardt.
 
-Exact Jacobians; a joint that would leave its limits is held there and the others solve again (an active set). The
-feet weigh most, so that what cannot all be had costs the trunk and the centre of mass first. Numbers only.
+It uses exact Jacobians and an active set: a joint that would leave its limits is held there and the others are solved
+again. The feet have the largest weights, so that conflicts are resolved at the expense of the trunk and the centre of
+mass. Numbers only.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -22,9 +22,10 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.vector import cross
 from nptrace._types import Given, Operand
+from nptrace.array_types import Float
 
 FEET_WEIGHT = 10.0
-LEVER = 0.3  # [m]: what a radian of the trunk counts beside a metre
+LEVER = 0.3  # [m]: weight of a radian of the trunk relative to a metre
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,13 +60,14 @@ def whole_body_inverse(
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
         trunk_position: Position of the base's origin [m]; a coordinate that is NaN is free.
         trunk_rotation: R_WB of the base; None leaves it free.
-        com: Com of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a point.
-        q: The start; what is free stays near it.
-        tolerance: [m], and for the trunk's rotation as much a LEVER [rad].
-        iterations: At most.
+        com: Centre of mass of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a
+            point.
+        q: Initial configuration; free coordinates stay near it.
+        tolerance: Tolerance [m]; divided by LEVER for the trunk's rotation [rad].
+        iterations: Maximum number of iterations.
 
     Returns:
-        The configuration, and how far each target is missed (``WholeBodyInverse``).
+        The configuration, and the error of each target (``WholeBodyInverse``).
     """
     if not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves only the legs")
@@ -106,7 +108,7 @@ class _Wishes:
         return np.concatenate([feet, np.ones(len(_given(self.position))), rotation, np.ones(len(_given(self.com)))])
 
     def misses(self, q: ndarray) -> Float[ndarray, "m"]:
-        """Return the desired less the actual: feet, trunk position, its rotation in its own axes, centre of mass."""
+        """Return desired minus actual values: feet, trunk position, its rotation in its own axes, centre of mass."""
         now = foot_positions(self.robot, q)
         rows = [p - now[self.robot.foot_index(foot)] for foot, p in self.feet.items()]
         X_WB = body_poses(self.robot, q)[0]
@@ -182,7 +184,9 @@ def com_jacobian(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "3 nv"
 def _step(
     robot: Robot, q: ndarray, J: ndarray, miss: ndarray, effort: float, lower: ndarray, upper: ndarray
 ) -> ndarray:
-    """q after one damped step; joints at a limit that would leave are held, and the rest solves again."""
+    """Return q after one damped step; joints that would leave their limits are held there, and the rest is solved
+    again.
+    """
     free = np.ones(robot.nv)
     for _ in range(robot.nj + 1):
         J_free = J * free

@@ -1,1 +1,1 @@
-"""Recordings as others read them: Foxglove, ROS 2, LeRobot."""
+"""Recordings in formats of other programs: Foxglove, ROS 2, LeRobot."""

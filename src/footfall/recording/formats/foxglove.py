@@ -1,7 +1,7 @@
-"""Foxglove: the robot as its app shows it, written to an MCAP file or sent to it live.
+"""Foxglove: the robot for its app, written to an MCAP file or streamed live.
 
-Scene, transforms, pose, odometry, joint states and events have Foxglove's own schemas; the IMU and what one would plot
-have schemas in JSON, since Foxglove has none for them.
+Scene, transforms, pose, odometry, joint states and events have Foxglove's own schemas; the IMU and plotted quantities
+have JSON schemas, since Foxglove has none for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from footfall.spatial.quaternion import from_rotation, to_rotation
 from nptrace._types import Foreign
 
 WORLD, BASE = "world", "base"
-_ARROW = 0.4  # [m] of an arrow as long as the robot's weight is strong
+_ARROW = 0.4  # [m], length of an arrow for a force as large as the robot's weight
 _LEVELS = {"fell": "Error", "diverged": "Error", "error": "Error", "warning": "Warning", "controller": "Warning"}
 _VECTOR = {"type": "object", "properties": {axis: {"type": "number"} for axis in "xyz"}}
 _IMU = {
@@ -50,16 +50,16 @@ _PLOTS = {
 
 
 class Channel(Protocol):
-    """A topic, in a file or sent to viewers."""
+    """A topic, in a file or streamed to viewers."""
 
     def log(self, message: Foreign, log_time: int) -> None: ...
 
 
-OpenChannel = Callable[[str, Foreign], Channel]  # of a topic, and a message class of foxglove-sdk or a schema in JSON
+OpenChannel = Callable[[str, Foreign], Channel]  # topic, and a message class of foxglove-sdk or a JSON schema
 
 
 class FoxgloveChannels:
-    """A robot's channels, wherever they go: a file, or viewers."""
+    """A robot's channels, in a file or streamed to viewers."""
 
     def __init__(self, robot: Robot, channel: OpenChannel) -> None:
         from foxglove import messages
@@ -78,7 +78,7 @@ class FoxgloveChannels:
         self._places = compiling.compile(_places, robot, robot.state()[0], verify=False)
 
     def show(self, frame: Frame) -> None:
-        """One moment on every channel."""
+        """Send one state on every channel."""
         stamp = self._stamp(frame.stamp)
         places, turns, feet = self._places(frame.q)
         self._show_frames(frame, stamp, places, turns)
@@ -86,7 +86,7 @@ class FoxgloveChannels:
         self._show_numbers(frame, stamp)
 
     def say(self, time: float, kind: str, text: str) -> None:
-        """An event."""
+        """Send an event."""
         level = getattr(self._messages.LogLevel, _LEVELS.get(kind, "Info"))
         nanoseconds = round(max(time, 0.0) * 1e9)
         message = self._messages.Log(timestamp=self._stamp(nanoseconds), level=level, message=text, name=kind)
@@ -134,7 +134,7 @@ class FoxgloveChannels:
         self._odometry.log(odometry, log_time=frame.stamp)
 
     def _show_scene(self, frame: Frame, stamp: Foreign, places: ndarray, feet: ndarray) -> None:
-        """The robot as lines from the trunk through its joints to its feet, and the forces that the ground exerts."""
+        """Draw the robot as lines from the trunk through its joints to its feet, and the ground's forces."""
         m, tree = self._messages, self.robot.tree
         lines = []
         for k, body in enumerate(tree.feet):
@@ -163,7 +163,7 @@ class FoxgloveChannels:
         if size < 1e-3 * self._weight:
             return None
         m, along = self._messages, np.asarray(force) / size
-        half = np.array([1.0 + along[0], 0.0, -along[2], along[1]])  # turns e_x to the force
+        half = np.array([1.0 + along[0], 0.0, -along[2], along[1]])  # rotates e_x to the force
         half = half / np.linalg.norm(half) if np.linalg.norm(half) > 1e-6 else np.array([0.0, 0.0, 0.0, 1.0])
         length = _ARROW * size / self._weight
         return m.ArrowPrimitive(
@@ -197,7 +197,7 @@ class FoxgloveChannels:
 
 
 def _places(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray]:
-    """(places, rotations) of the bodies and places of the feet, in base axes."""
+    """Return (positions, rotations) of the bodies and positions of the feet, in base axes."""
     poses = poses_in_base(robot, joint_transforms(robot, q))
     at_origin = np.concatenate([np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), q[7:]])
     places = np.stack([pose.p for pose in poses])
@@ -205,7 +205,7 @@ def _places(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray, ndarray]:
 
 
 def _in_file(context: Foreign, topic: str, kind: Foreign) -> Channel:
-    """A channel of a context of foxglove-sdk, which a file listens to."""
+    """Return a channel of a foxglove-sdk context that a file listens to."""
     import foxglove
     from foxglove import channels
 
@@ -217,7 +217,7 @@ def _in_file(context: Foreign, topic: str, kind: Foreign) -> Channel:
 
 
 def write(recording: Recording, path: Path, rate: float | None = 50.0) -> int:
-    """Write an MCAP file, all of it or nothing; how many frames it has."""
+    """Write an MCAP file atomically; return its number of frames."""
     need_extra("foxglove", "foxglove", "a file for Foxglove")
     import foxglove
 

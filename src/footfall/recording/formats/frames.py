@@ -1,4 +1,4 @@
-"""A recording, frame by frame, as other formats want it: at a rate of its own, with an IMU where none was recorded."""
+"""A recording frame by frame for other formats: at a given rate, with an IMU even if none was recorded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -14,11 +13,12 @@ from footfall.errors import InputError
 from footfall.recording.recording import Recording
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class Frame:
-    """One moment of a robot. IMU in base axes."""
+    """The robot at one time. IMU in base axes."""
 
     stamp: int  # [ns]
     q: Float[ndarray, "nq"]
@@ -26,11 +26,11 @@ class Frame:
     torque: Float[ndarray, "nj"]
     gyro: Float[ndarray, "3"]  # [rad/s]
     acceleration: Float[ndarray, "3"]  # specific force [m/s²]
-    force: Float[ndarray, "nf 3"]  # on the feet, world axes [N]
+    force: Float[ndarray, "nf 3"]  # forces on the feet, world axes [N]
 
 
 def frames(recording: Recording, rate: float | None = None) -> Iterator[Frame]:
-    """Every row, or as many a second as asked for; a robot on a fixed base has no IMU to speak of."""
+    """Yield every row, or frames at a given rate; a robot on a fixed base is refused, as it has no meaningful IMU."""
     robot = recording.robot
     if not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base: these formats need a floating base")
@@ -60,7 +60,7 @@ def count(recording: Recording, rate: float | None) -> int:
 
 
 def _rows(time: Float[ndarray, "T"], rate: float | None) -> ndarray:
-    """The rows nearest to multiples of a period; all of them without a rate."""
+    """Return the rows nearest to multiples of a period; all of them without a rate."""
     if rate is None:
         return np.arange(len(time))
     checked_number(rate, "the rate of frames", 0.0, above=True)
@@ -69,7 +69,7 @@ def _rows(time: Float[ndarray, "T"], rate: float | None) -> ndarray:
 
 
 def _specific_force(recording: Recording) -> Float[ndarray, "T 3"]:
-    """Return what an IMU at the base's origin would have read, by the change of its velocity."""
+    """Return the reading of an IMU at the base's origin, from the change of its velocity."""
     gravity = np.array(recording.meta.get("gravity", GRAVITY))
     R_WB = np.moveaxis(to_rotation(recording.q[:, 3:7].T), -1, 0)
     velocity = np.einsum("tij,tj->ti", R_WB, recording.v[:, 3:6])

@@ -1,7 +1,7 @@
-"""A recording as a LeRobot dataset (version 3.0), without its package: one episode, one parquet file and its words.
+"""A recording as a LeRobot dataset (version 3.0), without its package: one episode, one parquet file and metadata.
 
-``observation.state`` is what a robot measures (joints, rates, IMU, attitude, loads of the feet), ``action`` what its
-joints were asked: positions, and feed-forward torques beside them as ``action.torque``.
+``observation.state`` has the measurements of a robot (joints, rates, IMU, attitude, loads of the feet), ``action`` the
+commands to its joints: positions, and feedforward torques as ``action.torque``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FIRST = "chunk-000/file-000.parquet"
 
 
 def write(recordings: Recording | list[Recording], folder: Path, rate: float = 50.0, task: str = "walk") -> int:
-    """Write a folder of one episode a recording, all of one robot; how many frames it has."""
+    """Write a folder with one episode per recording, all of one robot; return its number of frames."""
     need_extra("pyarrow", "lerobot", "a LeRobot dataset")
     need_extra("pandas", "lerobot", "a LeRobot dataset")
     import pandas

@@ -1,4 +1,4 @@
-"""PlotJuggler: a recording as a CSV table, and a layout of plots that shows it."""
+"""PlotJuggler: a recording as a CSV table, and a layout that plots it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from footfall.recording.tables import flat_columns, to_csv
 SUFFIX = ".plotjuggler.xml"
 _COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b", "#17becf", "#bcbd22")
 _JOINTS = "joints"  # their positions
-_TABS = {  # what every tab shows, one plot below the other: series that begin with one of these words
+_TABS = {  # contents of every tab, one plot below the other: series with these prefixes
     "trunk": (("q.z",), ("v.v_x", "v.v_y", "command.forward", "command.sideways"), ("v.omega_",)),
     "feet": (("force_mean.*.z", "force.*.z"), ("contact.",)),
     "joints": ((_JOINTS,), ("torque.",)),
@@ -23,7 +23,7 @@ _TABS = {  # what every tab shows, one plot below the other: series that begin w
 
 
 def layout(columns: Sequence[str], joints: Sequence[str], table: str) -> ET.Element:
-    """Return a layout that plots the columns of a table which it names; plots without a column are left out."""
+    """Return a layout that plots the columns of a table which it names; plots without a column are omitted."""
     root = ET.Element("root")
     widget = ET.SubElement(root, "tabbed_widget", {"parent": "main_window", "name": "Main Window"})
     for title, plots in _TABS.items():
@@ -54,7 +54,7 @@ def layout(columns: Sequence[str], joints: Sequence[str], table: str) -> ET.Elem
 
 
 def _series(words: Sequence[str], columns: Sequence[str], joints: Sequence[str]) -> list[str]:
-    """Return the columns of a plot: of alternatives with a star the first that has any."""
+    """Return the columns of a plot: of alternatives marked with a star, the first that exists."""
     if words == (_JOINTS,):
         return [name for name in columns if name.partition(".")[0] == "q" and name.partition(".")[2] in joints]
     if any("*" in word for word in words):
@@ -67,7 +67,7 @@ def _series(words: Sequence[str], columns: Sequence[str], joints: Sequence[str])
 
 
 def write(recording: Recording, path: Path) -> int:
-    """Write a layout, and beside it the table that it shows: ``run.plotjuggler.xml`` and ``run.csv``.
+    """Write a layout and its table: ``run.plotjuggler.xml`` and ``run.csv``.
 
     Returns:
         How many series it plots.

@@ -1,7 +1,7 @@
-"""Rerun: the robot as its viewer shows it, written to an ``.rrd`` file or sent to a viewer live.
+"""Rerun: the robot for its viewer, written to an ``.rrd`` file or streamed live.
 
 The robot is lines from the trunk through its joints to its feet, in the frame of the trunk; forces of the ground are
-arrows in the world. Everything that one would plot is a series of its own.
+arrows in the world. Every plotted quantity is a separate series.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -22,15 +21,16 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 APPLICATION, TIMELINE = "footfall", "time"
-_ARROW = 0.4  # [m] of an arrow as long as the robot's weight is strong
+_ARROW = 0.4  # [m], length of an arrow for a force as large as the robot's weight
 _ROBOT, _FORCE = (64, 90, 140), (217, 77, 51)  # colours
 _LEVELS = {"fell": "ERROR", "diverged": "ERROR", "error": "ERROR", "warning": "WARN", "controller": "WARN"}
 
 
 class RerunEntities:
-    """A robot's entities in a ``rerun.RecordingStream``, wherever that goes: a file, or viewers.
+    """A robot's entities in a ``rerun.RecordingStream``, for a file or for viewers.
 
     | entity | what it is |
     |---|---|
@@ -53,7 +53,7 @@ class RerunEntities:
         stream.log("world", rerun.ViewCoordinates.RIGHT_HAND_Z_UP, static=True)
 
     def show(self, frame: Frame) -> None:
-        """Send one moment of every entity."""
+        """Send one state of every entity."""
         rr, robot, q, v = self._rerun, self.robot, frame.q, frame.v
         self._stream.set_time(TIMELINE, duration=frame.stamp * 1e-9)
         joints, feet = self._points(q)
@@ -88,14 +88,14 @@ class RerunEntities:
 
 
 def _points(robot: Robot, q: ndarray) -> tuple[ndarray, ndarray]:
-    """Return the places of the bodies and of the feet, in base axes."""
+    """Return the positions of the bodies and of the feet, in base axes."""
     poses = poses_in_base(robot, joint_transforms(robot, q))
     at_origin = np.concatenate([np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]), q[7:]])
     return np.stack([pose.p for pose in poses]), foot_positions(robot, at_origin)
 
 
 def write(recording: Recording, path: str | Path, rate: float | None = 50.0) -> int:
-    """Write an ``.rrd`` file, all of it or nothing.
+    """Write an ``.rrd`` file atomically.
 
     Returns:
         How many frames it has.

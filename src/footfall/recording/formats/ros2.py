@@ -48,7 +48,7 @@ def topics(robot: Robot) -> dict[str, tuple[str, Makes]]:
 
 
 def write(recording: Recording, path: Path, rate: float | None = None) -> int:
-    """Write the file, all of it or nothing; how many messages it has."""
+    """Write the file atomically; return its number of messages."""
     total = 0
     with whole_file(path) as passing:
         file = mcap_file.McapWriter(passing, "footfall", "zstd", "ros2")
@@ -77,7 +77,7 @@ def _channel(file: McapWriter, topic: str, kind: str) -> int:
 
 
 def _flush(file: McapWriter, channels: dict[str, int], waiting: dict[str, list[tuple[int, bytes]]]) -> int:
-    """One chunk of all that waits; messages of one topic have one length."""
+    """Write one chunk of all waiting messages; messages of one topic have equal length."""
     runs = [_run(channels[topic], messages) for topic, messages in waiting.items() if messages]
     file.chunk(runs)
     for messages in waiting.values():

@@ -1,1 +1,1 @@
-"""Robots from URDF and MJCF files that nobody vouches for, and back."""
+"""Robots from untrusted URDF and MJCF files, and export to them."""

@@ -1,4 +1,4 @@
-"""A robot as a model file states it, before its feet are found and its legs put in order."""
+"""A robot as in its model file, before its feet are found and its legs put in order."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from nptrace._types import Given
 
-STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # what files call the pose they stand in
-FACINGS = {"x": 0.0, "-x": math.pi, "y": -math.pi / 2, "-y": math.pi / 2}  # [rad] that turn each of them to x
-FACING = "faces_x"  # the link on which a robot is turned
+STANDS = ("stand", "standing", "home", "nominal", "default", "ready")  # names of the standing pose in files
+FACINGS = {"x": 0.0, "-x": math.pi, "y": -math.pi / 2, "-y": math.pi / 2}  # [rad] that rotate each of them to x
+FACING = "faces_x"  # name of the link that rotates a robot
 
 
 def stand_of(poses: Mapping[str, Given]) -> str | None:
-    """Return the name of the pose that is the stand, if there is one."""
+    """Return the name of the standing pose, if there is one."""
     by_name = {name.lower(): name for name in reversed(list(poses))}
     return next((by_name[word] for word in STANDS if word in by_name), None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """A collision (or, failing that, visual) shape on a link; ``size`` as the file gives it, ``mesh`` for meshes."""
+    """A collision (or, failing that, visual) shape on a link; ``size`` as in the file, ``mesh`` for meshes."""
 
     kind: str  # sphere, capsule, cylinder, box, ellipsoid, mesh, other
     X_LS: Transform
@@ -39,8 +39,8 @@ class Shape:
     name: str = ""
     mesh: Path | None = None
     visual: bool = False
-    color: tuple[int, int, int] | None = None  # of a visual shape, where the file gives one
-    called: tuple[str, ...] = ()  # what else the file calls it: its mesh, its default class
+    color: tuple[int, int, int] | None = None  # colour of a visual shape, if the file gives one
+    called: tuple[str, ...] = ()  # other names in the file: its mesh, its default class
 
 
 @dataclass(kw_only=True)
@@ -51,17 +51,19 @@ class Draft:
     links: list[Link]
     joints: list[Joint]
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
-    sites: dict[str, list[tuple[str, ndarray]]] = field(default_factory=dict)  # link -> named places on it [m]
+    sites: dict[str, list[tuple[str, ndarray]]] = field(default_factory=dict)  # link -> named points on it [m]
     actuators: list[Actuator] = field(default_factory=list)
     poses: dict[str, tuple[dict[str, float], float]] = field(default_factory=dict)  # joint -> position; height
     floating: bool = True
-    frictions: dict[str, list[float]] = field(default_factory=dict)  # link -> coefficients of shapes that collide
+    # link -> friction coefficients of shapes that collide
+    frictions: dict[str, list[float]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)  # for a warning
     loops: list[Loop] = field(default_factory=list)
-    broken: list[str] = field(default_factory=list)  # links whose inertia no body can have and that were read to repair
+    # links with impossible inertia that were read in order to repair them
+    broken: list[str] = field(default_factory=list)
 
     def check(self, where: str) -> None:
-        """Refuse all that is not one tree of bearable size. Robot would find some of it only by deep recursion."""
+        """Raise for anything but one tree of reasonable size, some of which Robot would find only by deep recursion."""
         if len(self.links) > MOST_LINKS or len(self.joints) > MOST_LINKS:
             raise ModelError(f"{where}: more than {MOST_LINKS} links")
         parent: dict[str, str] = {}
@@ -80,17 +82,17 @@ class Draft:
             first = ", ".join(roots[:8])
             raise ModelError(
                 f"{where}: the robot has {len(roots)} roots, {first}: join them into one tree, or choose the robot's"
-                " with root=NAME (--root NAME)"
+                " root with root=NAME (--root NAME)"
             )
 
     def only(self, root: str) -> Draft:
-        """Return what hangs on one of the roots."""
+        """Return the part of the draft below one of the roots."""
         moved = {joint.child for joint in self.joints}
         roots = [link.name for link in self.links if link.name not in moved]
         if root not in roots:
             raise unknown("root", root, roots)
         children, kept = self.children(), [root]
-        for link in kept:  # grows as it goes; a link that comes twice is refused later
+        for link in kept:  # grows during the loop; a link that comes twice is refused later
             kept += [joint.child for joint in children[link] if joint.child not in kept]
         inside = set(kept)
         joints = [joint for joint in self.joints if joint.parent in inside]
@@ -105,7 +107,7 @@ class Draft:
         )
 
     def facing(self, axis: str) -> Draft:
-        """Return the robot turned so that an axis of its base becomes x: welded to a frame that faces there."""
+        """Return the robot rotated so that an axis of its base becomes x: welded to a frame that faces that way."""
         weld = Joint(
             name=f"{FACING}_joint",
             kind="fixed",
@@ -130,7 +132,7 @@ class Draft:
         children, root = self.children(), self.root()
         placed = {root: Transform.identity()}
         waiting = [root]
-        for link in waiting:  # grows as it goes
+        for link in waiting:  # grows during the loop
             for joint in children[link]:
                 moved = joint.displacement((at or {}).get(joint.name, 0.0))
                 placed[joint.child] = placed[link] @ Transform(joint.rotation, joint.origin) @ moved

@@ -1,8 +1,8 @@
-"""Robots as URDF and MJCF text, every number with all its digits.
+"""Export of robots as URDF and MJCF text, with all digits of every number.
 
-URDF keeps the links as they are; the mass of a rotor that counts is added to the link that carries it. MJCF gives
-every moving body one inertial, of all that is welded to it, since MuJoCo refuses odd tensors even of links that do not
-move by themselves; fixed links stay as frames.
+URDF keeps the links; the mass of a modelled rotor is added to the link that carries it. In MJCF every moving body has
+one inertial for everything welded to it, since MuJoCo refuses inconsistent tensors even for links that do not move by
+themselves; fixed links remain as frames.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from footfall.spatial.transform import Transform
 from nptrace._types import Given
 
 FORMATS = {"urdf": ".urdf", "mjcf": ".xml"}
-_FLAT = 1e-12  # how far rounding may put a flat body beyond the triangle inequality, relative
+_FLAT = 1e-12  # relative rounding by which a flat body may violate the triangle inequality
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -89,7 +89,7 @@ def _urdf_inertial(element: ET.Element, robot: Robot, link: Link) -> None:
 
 
 def _rotor_inertia(joint: Joint) -> Inertia:
-    """A rotor in the frame of the link that carries it."""
+    """Return a rotor in the frame of the link that carries it."""
     rotor = joint.rotor
     assert rotor is not None
     axis = joint.X_PJ.R @ joint.axis
@@ -136,7 +136,7 @@ def _lost_in_urdf(robot: Robot) -> str:
 
 
 def roll_pitch_yaw(R: ndarray) -> ndarray:
-    """(roll, pitch, yaw) with R = Rz Ry Rx, to rounding also at pitch ±90°: the roll is what the yaw leaves over."""
+    """Return (roll, pitch, yaw) with R = Rz Ry Rx, to rounding also at pitch ±90°, where the roll is the remainder."""
     yaw = math.atan2(R[1, 0], R[0, 0])
     c, s = math.cos(yaw), math.sin(yaw)
     pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
@@ -192,9 +192,9 @@ def to_mjcf(
 
 
 class _MjcfBodies:
-    """Writes the tree of bodies.
+    """Write the tree of bodies.
 
-    MuJoCo wants mass in every moving body: a massless one with one child becomes a further joint of that child.
+    MuJoCo requires mass in every moving body: a massless one with one child becomes a further joint of that child.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -209,7 +209,7 @@ class _MjcfBodies:
 
     def write(self, world: ET.Element) -> None:
         base = self.tree.bodies[0]
-        if base.name == "world" and not self.robot.floating:  # MuJoCo's own name of what does not move
+        if base.name == "world" and not self.robot.floating:  # MuJoCo's name for the fixed world
             self._links(world, "world")
             element = world
         else:
@@ -221,7 +221,7 @@ class _MjcfBodies:
             self._body(element, child, [], Transform.identity())
 
     def _body(self, above: ET.Element, i: int, before: list[tuple[Body, Transform]], X_AP: Transform) -> None:
-        """Body i under the element of a body A. ``before`` holds massless bodies between, with their poses in P."""
+        """Write body i under the element of a body A. ``before`` has massless bodies between, with their poses in P."""
         body = self.tree.bodies[i]
         back = body.X_PJ.inverse()
         joints = [*((b, back @ X_PB) for b, X_PB in before), (body, Transform.identity())]
@@ -252,7 +252,7 @@ class _MjcfBodies:
             attributes["limited"] = "false"
         else:
             lower, upper = max(joint.lower, -UNLIMITED), min(joint.upper, UNLIMITED)
-            upper = upper if upper > lower else math.nextafter(lower, math.inf)  # MuJoCo wants a range
+            upper = upper if upper > lower else math.nextafter(lower, math.inf)  # MuJoCo requires a range
             attributes |= {"limited": "true", "range": _row([lower, upper])}
         terms = {
             "armature": body.armature,
@@ -279,7 +279,7 @@ class _MjcfBodies:
         self._links(element, body.name)
 
     def _links(self, element: ET.Element, name: str) -> None:
-        """The feet and the box of a link, and the links fixed to it, as frames."""
+        """Write the feet and the box of a link, and the links fixed to it, as frames."""
         for foot in self.feet.get(name, ()):
             place = {"name": foot.name, "pos": _row(foot.position)}
             shape = {"type": "sphere", "size": _text(max(foot.radius, POINT))}
@@ -310,7 +310,7 @@ class _MjcfBodies:
 
 
 def _across(foot: Foot) -> ndarray:
-    """Axes of a foot's shape in its link: those of the link, or of a wheel with z along its axle."""
+    """Return the axes of a foot's shape in its link: those of the link, or for a wheel with z along its axle."""
     if foot.axis is None:
         return np.eye(3)
     z = np.array(foot.axis)
@@ -325,7 +325,7 @@ def _half_width(foot: Foot) -> float:
 
 
 def _principal(body: Body) -> tuple[ndarray, ndarray]:
-    """Principal moments of a body and their axes; refuses what MuJoCo would."""
+    """Return principal moments of a body and their axes; raise for those that MuJoCo refuses."""
     inertia = body.inertia
     (a, b, c), R = np.linalg.eigh(tensor_about_com(inertia.m, inertia.h, inertia.I))
     if a <= 0 or a + b < c * (1 - _FLAT):
@@ -350,7 +350,7 @@ def _is_mimic(loop: Loop) -> bool:
 
 
 def _mjcf_equalities(root: ET.Element, robot: Robot) -> None:
-    """Loops between sites, which say where their ends are whatever the posture at zero."""
+    """Write loops between sites, which define their ends independently of the zero posture."""
     section = ET.SubElement(root, "equality") if robot.loops else root
     for loop in robot.loops:
         if loop.kind == "joint":
@@ -402,7 +402,7 @@ def _attributes(values: Mapping[str, Given]) -> dict[str, str]:
 
 
 def _text(value: float) -> str:
-    """A number with all its digits; whole ones without a point, -0 as 0."""
+    """Return a number with all its digits; integers without a point, -0 as 0."""
     value = float(value) + 0.0
     return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
 

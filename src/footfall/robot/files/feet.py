@@ -19,20 +19,20 @@ from footfall.robot.model.legs import LEGS, leg_of
 from footfall.robot.model.parts import Foot, Joint
 
 _FOOT_WORDS = ("foot", "feet", "toe", "paw", "hoof", "contact")
-_ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb so called may be no leg
-_SQUARE = 0.9  # cosine of an angle that counts as none, between axes of the base and where legs are
-_MIRRORED = 0.003  # [m] by which feet of left and right may differ
+_ARM_WORDS = ("arm", "elbow", "finger", "gripper", "hand", "palm", "wrist")  # a limb with such a name may not be a leg
+_SQUARE = 0.9  # cosine of an angle that counts as zero, between axes of the base and directions to legs
+_MIRRORED = 0.003  # [m] by which left and right feet may differ
 
 FeetGiven = Sequence["str | Foot"] | Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a foot is: on a link, perhaps with the one shape that is the foot."""
+    """The position of a foot: a link, and possibly the one shape that is the foot."""
 
     link: str
     shape: Shape | None = None
-    reported: str = ""  # the name that the file gives it
+    reported: str = ""  # its name in the file
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -41,13 +41,13 @@ class _Place:
 
 
 class FootFinder:
-    """Finds feet on a draft; what it assumes is collected in ``remarks``."""
+    """Find feet on a draft; assumptions are collected in ``remarks``."""
 
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.remarks: list[str] = []
-        self.assumed: dict[str, str] = {}  # foot -> what its sphere rests on, when it is not in the file
-        self.wheels: list[str] = []  # joints that turn a wheel on which the robot stands
+        self.assumed: dict[str, str] = {}  # foot -> the basis of its sphere, if it is not in the file
+        self.wheels: list[str] = []  # joints of wheels on which the robot stands
         self.X_RL = draft.placements()
         stand = stand_of(draft.poses)
         self.X_stand = self.X_RL if stand is None else draft.placements(draft.poses[stand][0])
@@ -56,7 +56,9 @@ class FootFinder:
 
     # -- the three ways ----------------------------------------------------------------------------------------------
     def given(self, feet: Sequence[str | Foot] | Mapping[str, str]) -> list[Foot]:
-        """Feet that the user names: links or collision shapes, as a list or as {foot: link}; or whole Foot objects."""
+        """Return user-defined feet: links or collision shapes, as a list or as {foot: link}; or complete Foot
+        objects.
+        """
         if isinstance(feet, (str, bytes)) or not isinstance(feet, (Sequence, Mapping)):
             raise InputError(f"feet must be a list of links, a dictionary or Foot objects, got {feet!r}")
         if isinstance(feet, Mapping):
@@ -71,7 +73,7 @@ class FootFinder:
         return self._named([self._place(link) for link in feet])
 
     def found(self) -> list[Foot]:
-        """Feet by their names, else by geometry; none, with a remark, when neither tells."""
+        """Return feet by their names, otherwise by geometry; none, with a remark, if both fail."""
         called = self._called_feet()
         places = called if len(called) > len(LEGS) else self._by_name() or self._by_geometry() or called
         if not places:
@@ -81,11 +83,13 @@ class FootFinder:
         arms = [place.link for place in places if self._is_arm(place)]
         if arms:
             ends = ", ".join(shown(link) for link in arms)
-            self.remarks.append(f"{ends} hang on arms by their names and count as feet: name the feet with feet=[...]")
+            self.remarks.append(
+                f"{ends} belong to arms by their names, but were taken as feet: name the feet with feet=[...]"
+            )
         return feet
 
     def _is_arm(self, place: _Place) -> bool:
-        """Whether a foot was taken for one that its name does not call so, and its limb is called an arm."""
+        """Return whether a foot was chosen by geometry although its limb is called an arm."""
         words = {t.lower() for name in self._lineage(place) for t in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
         return not any(is_foot_name(name) for name in place.names) and bool(words & set(_ARM_WORDS))
 
@@ -103,8 +107,9 @@ class FootFinder:
         return named or [link for links in self.leaves for link in links] or list(self.X_RL)
 
     def _by_name(self) -> list[_Place]:
-        """One place per leg whose link or collision shape has a foot's name, or whose mesh or class has; spheres named
-        just FL, ... count too. What ends a limb comes before what does not: a wheel before its motor."""
+        """Return one place per leg whose link or collision shape, or its mesh or class, has a foot's name; spheres
+        named just FL, ... count too. Links at the end of a limb come first: a wheel before its motor.
+        """
         best: dict[str, tuple[tuple[bool, bool, bool, float], _Place]] = {}
         ends = {link for links in self.leaves for link in links}
         options = [_Place(link) for link in self.X_RL if is_foot_name(link)]
@@ -128,12 +133,12 @@ class FootFinder:
         return legs if len(legs) == len(LEGS) else []
 
     def _called_feet(self) -> list[_Place]:
-        """Return the link of every limb that is called a foot: bipeds, hexapods, names that say no leg."""
+        """Return every limb's link that has a foot's name: for bipeds, hexapods, and names without a leg."""
         limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 
     def _by_geometry(self) -> list[_Place]:
-        """The furthest sphere, else the furthest shape, from the joint of each of the four last moving bodies."""
+        """Return the sphere, or else the shape, furthest from the joint of each of the four last moving bodies."""
         limbs = [links for links in self.leaves if any(self._solids(link) for link in links)]
         for limbs_tried in (limbs, self.leaves):
             if len(limbs_tried) == len(LEGS):
@@ -151,8 +156,9 @@ class FootFinder:
         return _Place(min(links, key=lambda link: self.X_RL[link].p[2]))
 
     def facing(self) -> str:
-        """Return the axis of the base along which the robot faces, by the names that the file gives its legs; x where
-        they do not tell, or contradict where left and right are."""
+        """Return the axis of the base along which the robot faces, by the names of its legs in the file; x where
+        these are undecided or contradict left and right.
+        """
         places = self._by_name() or self._called_feet()
         names = [next((leg for leg in map(leg_of, self._lineage(place)) if leg), None) for place in places]
         if sorted(filter(None, names)) != sorted(LEGS):
@@ -170,7 +176,7 @@ class FootFinder:
 
     # -- names -------------------------------------------------------------------------------------------------------
     def _named(self, places: list[_Place]) -> list[Foot]:
-        """Name by what the file calls them, else by where the hips are; in the order of the legs."""
+        """Name feet by their names in the file, otherwise by the positions of the hips; in the order of the legs."""
         names = [next((leg for leg in map(leg_of, self._lineage(place)) if leg), None) for place in places]
         if None in names or len(set(names)) < len(names):
             names = self._by_position(places) if len(places) == len(LEGS) else [place.names[0] for place in places]
@@ -187,7 +193,7 @@ class FootFinder:
 
     def _by_position(self, places: list[_Place]) -> list[str | None]:
         hips = np.array([self.X_RL[self._hip(place.link)].p for place in places])
-        if np.ptp(hips[:, 0]) < 1e-9:  # one hip for all: the feet must tell
+        if np.ptp(hips[:, 0]) < 1e-9:  # one hip for all: the feet must decide
             hips = np.array([self.X_RL[place.link].p for place in places])
         x, y = (hips - (hips.min(axis=0) + hips.max(axis=0)) / 2)[:, :2].T
         names = [("L" if b > 0 else "R") + ("F" if a > 0 else "H") for a, b in zip(x, y)]
@@ -197,7 +203,7 @@ class FootFinder:
         return [place.names[0] for place in places]
 
     def _hip(self, link: str) -> str:
-        """The first link of the limb: the last one, from the foot up, that leads to no other limb."""
+        """Return the first link of the limb: the last one, from the foot up, that leads to no other limb."""
         shared = [set(self._ancestors(leaf[0])) for leaf in self.leaves]
         hip = link
         for above in self._ancestors(link):
@@ -250,20 +256,22 @@ class FootFinder:
         return Foot(name=name, link=place.link, position=solid.X_LS.point(ball.centre), radius=ball.radius)
 
     def _ball(self, link: str, solid: Shape) -> Ball:
-        """The ball of a shape that is none."""
+        """Return the ball for a shape that is not one."""
         down = -(self.X_stand[link].R @ solid.X_LS.R)[2]
         X_SL = solid.X_LS.inverse()
         sites = [X_SL.point(p) for name, p in self.draft.sites.get(link, ()) if is_foot_name(name)]
         return stated(solid, down, self._axis(link, solid), sites)
 
     def _wheel(self, link: str, solids: list[Shape]) -> tuple[Shape, Ball] | None:
-        """The shape and the ball of a wheel: what turns without limits about its own axis at the end of a leg."""
+        """Return the shape and the ball of a wheel: a link that rotates without limits about its own axis at the end
+        of a leg.
+        """
         joint = self._moved_by(link)
         if joint is None or joint.kind != "revolute" or np.isfinite([joint.lower, joint.upper]).any():
             return None
         above = self._moved_by(joint.parent)
         if above is None or self._moved_by(above.parent) is None:
-            return None  # a leg has two joints of its own at least
+            return None  # a leg has at least two joints of its own
         for solid in solids:
             axis = self._axis(link, solid)
             ball = wheel(solid, axis) if axis is not None else None
@@ -278,8 +286,9 @@ class FootFinder:
         return min(spheres, key=lambda s: self._height(place.link, s)) if spheres else None
 
     def _near(self, link: str) -> tuple[ndarray, float, str] | None:
-        """(centre, radius, what is assumed) of a sphere on a link welded to this one, when this link's origin lies in
-        it; as thick as a mesh that is called a foot there, when the origin lies in that."""
+        """Return (centre, radius, assumption) of a sphere on a link welded to this one, if this link's origin lies
+        in it; or as thick as a mesh called a foot there, if the origin lies in that.
+        """
         welded = next((links for links in self._bodies() if link in links), [])
         for other in welded:
             X = self.X_RL[link].inverse() @ self.X_RL[other]
@@ -302,7 +311,9 @@ class FootFinder:
         return [s for s in shapes if not s.visual] or [s for s in shapes if s.visual]
 
     def _height(self, link: str, shape: Shape) -> float:
-        """Height of a shape's lowest point over the root, as the file stands, or with all joints at zero [m]."""
+        """Return the height of a shape's lowest point over the root, in the file's stand, or with all joints at zero
+        [m].
+        """
         X_RS = self.X_stand[link] @ shape.X_LS
         return float(X_RS.p[2] - extent(shape, -X_RS.R[2]))
 
@@ -311,7 +322,9 @@ class FootFinder:
         return reach(shape, axis) if axis is not None else -self._height(link, shape)
 
     def _axis(self, link: str, shape: Shape) -> Axis | None:
-        """The axis of the joint that moves a link, in a shape's frame; None where it slides or nothing moves it."""
+        """Return the axis of the joint that moves a link, in a shape's frame; None for a prismatic joint or a fixed
+        link.
+        """
         joint = self._moved_by(link)
         if joint is None or joint.kind != "revolute":
             return None
@@ -319,14 +332,15 @@ class FootFinder:
         return Axis(X_SJ.p, X_SJ.R @ joint.axis)
 
     def _moved_by(self, link: str) -> Joint | None:
-        """The nearest joint above a link that moves."""
+        """Return the nearest joint above a link that moves."""
         while link in self.joint_to and self.joint_to[link].kind == "fixed":
             link = self.joint_to[link].parent
         return self.joint_to.get(link)
 
     def check_mirrored(self, feet: Sequence[Foot]) -> None:
-        """Say so when feet of left and right differ in their distance from the joint that moves them, or in radius: in
-        any pose, a robot's legs are mirror images of each other."""
+        """Warn when left and right feet differ in their distance from the joint that moves them, or in radius: in
+        any pose, a robot's legs are mirror images of each other.
+        """
         by_name = {foot.name: foot for foot in feet}
         for left, right in (("LF", "RF"), ("LH", "RH")):
             if left not in by_name or right not in by_name:
@@ -335,8 +349,8 @@ class FootFinder:
             off = max(abs(a - b), abs(r - s))
             if off > _MIRRORED:
                 self.remarks.append(
-                    f"feet {left} and {right} are no mirror images: they differ by {1e3 * off:.0f} mm in their distance"
-                    f" from the joint above or in radius, so that one may be wrong: name them with feet=[...]"
+                    f"feet {left} and {right} are not mirror images: they differ by {1e3 * off:.0f} mm in their"
+                    " distance from the joint above or in radius, so that one may be wrong: name them with feet=[...]"
                 )
 
     def _from_joint(self, foot: Foot) -> tuple[float, float]:
@@ -348,7 +362,7 @@ class FootFinder:
 
     # -- bodies ------------------------------------------------------------------------------------------------------
     def _bodies(self) -> list[list[str]]:
-        """Links welded together, in groups."""
+        """Return groups of links welded together."""
         group: dict[str, list[str]] = {}
         for link in self.X_RL:  # parents come before children
             joint = self.joint_to.get(link)
@@ -360,7 +374,7 @@ class FootFinder:
         return list({id(links): links for links in group.values()}.values())
 
     def _moving_leaves(self) -> list[list[str]]:
-        """The groups that carry no further moving joint, the root's apart."""
+        """Return the groups that carry no further moving joint, except the root's."""
         moving = {joint.parent for joint in self.draft.joints if joint.kind != "fixed"}
         root = self.draft.root()
         return [links for links in self._bodies() if root not in links and not moving & set(links)]
@@ -372,7 +386,9 @@ def is_foot_name(name: str, words: Sequence[str] = _FOOT_WORDS) -> bool:
 
 
 def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:
-    """The joints depth first, with the branches in the order of their feet: Robot numbers its bodies in this order."""
+    """Return the joints depth first, with the branches in the order of their feet, in which Robot numbers its
+    bodies.
+    """
     children, root = draft.children(), draft.root()
     rank: dict[str, int] = {}
     parent = {joint.child: joint.parent for joint in draft.joints}
@@ -392,11 +408,11 @@ def in_leg_order(draft: Draft, feet: Sequence[Foot]) -> list[Joint]:
 
 # -- the sphere that stands for a foot's shape, and how sure that is: vertices of meshes count, not where a shape's ----
 # happens to be.
-POINT = 1e-6  # [m] a sphere as small as this stands for a point, which files cannot say
+POINT = 1e-6  # [m]: a sphere this small represents a point, which files cannot express
 STATED_RADIUS = 0.02  # [m] of a mesh that cannot be read
-AT_PLACE = "(as thick as its vertices, at the place that the file calls a foot)"
-_LEVEL = 0.05  # sine of a tilt that counts as none
-_ROUND = 0.05  # of its radius: by how much a wheel may be out of round
+AT_PLACE = "(as thick as its vertices, at the site that the file calls a foot)"
+_LEVEL = 0.05  # sine of a tilt that counts as zero
+_ROUND = 0.05  # fraction of its radius by which a wheel may be out of round
 
 
 @dataclass(frozen=True)
@@ -407,14 +423,14 @@ class Axis:
     direction: ndarray
 
     def away(self, points: ndarray) -> ndarray:
-        """From the axis to points, at right angles to it."""
+        """Return vectors from the axis to points, perpendicular to it."""
         arms = points - self.point
         return np.asarray(arms - np.outer(arms @ self.direction, self.direction))
 
 
 @dataclass(frozen=True)
 class Ball:
-    """A sphere in the shape's frame, and how it was chosen, in words."""
+    """A sphere in the shape's frame, and a description of how it was chosen."""
 
     centre: ndarray
     radius: float
@@ -456,7 +472,9 @@ def reach(shape: Shape, axis: Axis) -> float:
 
 
 def wheel(shape: Shape, axis: Axis) -> Ball | None:
-    """The ball of a wheel: a shape that is round about the axis of its own joint, as large as the wheel; else None."""
+    """Return the ball of a wheel: a shape that is round about the axis of its own joint, as large as the wheel;
+    otherwise None.
+    """
     if shape.kind == "mesh":
         points = points_of(shape)
         if points is None:
@@ -484,8 +502,9 @@ def wheel(shape: Shape, axis: Axis) -> Ball | None:
 
 
 def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray]) -> Ball:
-    """A ball for a shape that is none; ``down`` is the robot's, ``sites`` are places that the file calls feet, both in
-    the shape's frame."""
+    """Return a ball for a shape that is not one; ``down`` is the robot's direction, ``sites`` are points that the
+    file calls feet, both in the shape's frame.
+    """
     if shape.kind == "mesh":
         return _of_mesh(shape, axis, sites)
     if not shape.size.size:
@@ -501,7 +520,7 @@ def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray])
     radius = float(half.min())
     room = half - radius  # where the centre of such a sphere may be
     centre = room * _sign(down)
-    if shape.kind == "cylinder" and room[0] > 0:  # a disc: the place on its rim
+    if shape.kind == "cylinder" and room[0] > 0:  # a disc: the point on its rim
         across = np.array([down[0], down[1], 0.0])
         length = float(np.linalg.norm(across))
         centre = room[0] * across / length if length > _LEVEL else np.zeros(3)
@@ -509,8 +528,9 @@ def stated(shape: Shape, down: ndarray, axis: Axis | None, sites: list[ndarray])
 
 
 def _of_mesh(shape: Shape, axis: Axis | None, sites: list[ndarray]) -> Ball:
-    """Least squares where the vertices lie on a sphere; else as thick as the mesh, at a place that the file calls a
-    foot, or at the end that is furthest from the joint that moves it."""
+    """Return a least-squares fit where the vertices lie on a sphere; otherwise as thick as the mesh, at a site that
+    the file calls a foot, or at the end furthest from the joint that moves it.
+    """
     points = points_of(shape)
     if points is None:
         return _ball(np.zeros(3), STATED_RADIUS, shape, "(its mesh cannot be read)")
@@ -522,7 +542,7 @@ def _of_mesh(shape: Shape, axis: Axis | None, sites: list[ndarray]) -> Ball:
         if (place >= low).all() and (place <= high).all():
             return _ball(place, radius, shape, AT_PLACE)
     if axis is None:
-        return _ball(centre, radius, shape, "(fitted to its vertices, which lie on no sphere)")
+        return _ball(centre, radius, shape, "(fitted to its vertices, which do not lie on a sphere)")
     arms = axis.away(points)
     far = int(np.linalg.norm(arms, axis=1).argmax())
     length = float(np.linalg.norm(arms[far]))
@@ -538,7 +558,7 @@ def _ball(centre: ndarray, radius: float, shape: Shape, how: str) -> Ball:
 
 
 def points_of(shape: Shape) -> ndarray | None:
-    """Return the vertices of a mesh at its scale, in the shape's frame; None when they cannot be read."""
+    """Return the vertices of a mesh at its scale, in the shape's frame; None if they cannot be read."""
     if shape.mesh is None:
         return None
     try:
@@ -551,10 +571,10 @@ def points_of(shape: Shape) -> ndarray | None:
 
 @lru_cache(maxsize=32)
 def _read(path: Path, written: int, size: int) -> ndarray | None:
-    """The vertices of a file as it was written then."""
+    """Return the vertices of a file, keyed by its time of modification."""
     return vertices(path)
 
 
 def _sign(direction: ndarray) -> ndarray:
-    """-1, 0 or 1 a component; 0 for what is next to level, where neither side is lower."""
+    """Return -1, 0 or 1 per component; 0 for a nearly level one, where neither side is lower."""
     return np.where(np.abs(direction) < _LEVEL, 0.0, np.sign(direction))

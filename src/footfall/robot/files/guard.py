@@ -1,6 +1,6 @@
-"""Safe reading of model files that nobody vouches for: sizes limited, no entities, no paths out of the package.
+"""Safe reading of untrusted model files: limited sizes, no entities, no paths out of the package.
 
-What is wrong is refused with one ``ModelError`` sentence that names the culprit, before any other parser sees it.
+Faults raise ``ModelError`` with one sentence that names the culprit, before any other parser reads the file.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ MOST_BYTES = 10_000_000
 MOST_DEPTH = 100
 MOST_LINKS = 1000
 MOST_ELEMENTS = 20_000
-MOST_REFERENCES = 5000  # files that a model may name
-POINT_SIZE = 1e-9  # [m] a point mass is read as a ball of this radius of gyration
+MOST_REFERENCES = 5000  # largest number of files that a model may reference
+POINT_SIZE = 1e-9  # [m]: a point mass is read as a ball of this radius of gyration
 MOST_VALUE = 1e30  # a larger number is a mistake, and its products overflow
 _LAYOUT_FOLDERS = frozenset({"urdf", "robots", "robot", "xml", "mjcf", "model", "models", "sdf", "xacro"})
-_SHOWN = 60  # characters of a culprit that a message quotes
+_SHOWN = 60  # characters of a culprit quoted in a message
 
 
 class ModelWarning(UserWarning):
-    """Something in a model file that is left out or assumed; the model still loads."""
+    """A part of a model file that is left out or assumed; the model still loads."""
 
 
 def shown(value: object) -> str:
@@ -61,7 +61,9 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def parse_xml(data: bytes, where: str) -> ET.Element:
-    """The element tree of an XML text without DTD and entities, at most 100 deep. ``where`` names it in messages."""
+    """Return the element tree of an XML text without DTD and entities, at most 100 deep. ``where`` names it in
+    messages.
+    """
     builder = ET.TreeBuilder()
     depth = count = 0
 
@@ -105,7 +107,7 @@ def parse_xml(data: bytes, where: str) -> ET.Element:
 def numbers(
     text: str, what: str, count: int | tuple[int, int] | None = None, most_value: float = MOST_VALUE
 ) -> np.ndarray:
-    """Return finite numbers of a blank-separated text. ``count`` is how many are wanted, or the least and the most."""
+    """Return finite numbers from a blank-separated text. ``count`` is their number, or its range."""
     parts = text.split()
     least, most = (count if isinstance(count, tuple) else (count, count)) if count is not None else (0, math.inf)
     if not least <= len(parts) <= most:
@@ -124,7 +126,7 @@ def _number(text: str, what: str, most_value: float) -> float:
         value = float(text)
     except ValueError:
         raise ModelError(f"{what} holds {shown(text)}, which is not a number") from None
-    if "_" in text or not text.isascii():  # Python's float takes 1_0 and other scripts' digits
+    if "_" in text or not text.isascii():  # Python's float accepts 1_0 and other scripts' digits
         raise ModelError(f"{what} holds {shown(text)}, which is not a number")
     if not math.isfinite(value):
         raise ModelError(f"{what} is not finite: {shown(text)}")
@@ -134,7 +136,7 @@ def _number(text: str, what: str, most_value: float) -> float:
 
 
 def unique(names: Iterable[str], what: str, where: str) -> None:
-    """Refuse a name that comes twice."""
+    """Raise for a duplicate name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -143,20 +145,20 @@ def unique(names: Iterable[str], what: str, where: str) -> None:
 
 
 class _Outside(Exception):
-    """Why a file that a model names is not looked for."""
+    """The reason why a file referenced by a model is not searched for."""
 
 
 @dataclass
 class Package:
-    """The folder that a model file may point into, and what was looked for in vain.
+    """The folder that a model file may reference, and the files that were not found.
 
-    It is the nearest folder above the model that holds a ``package.xml``; without one, the model's own folder, or the
-    one above when the model lies in a folder named as packages name them (``urdf``, ``robots``, ``mjcf``, ...).
+    It is the nearest folder above the model that holds a ``package.xml``; without one, the model's own folder, or its
+    parent if the folder has a conventional name (``urdf``, ``robots``, ``mjcf``, ...).
     """
 
     model: Path
     missing: dict[str, None] = field(default_factory=dict)  # in the order found, each once
-    outside: dict[str, str] = field(default_factory=dict)  # what is not opened wherever it is, and why
+    outside: dict[str, str] = field(default_factory=dict)  # files that are never opened, and why
 
     def __post_init__(self) -> None:
         self.model = self.model.resolve()
@@ -166,10 +168,10 @@ class Package:
         self.folder = described or (own.parent if own.name.lower() in _LAYOUT_FOLDERS else own)
 
     def find(self, reference: str, base: Path | None = None, what: str = "mesh") -> Path | None:
-        """Return the file behind a reference; None (and noted in ``missing``) when it is not there.
+        """Return the file for a reference; None (and noted in ``missing``) if it does not exist.
 
-        Absolute paths and paths that lead out of the package folder are not looked for: noted in ``outside``, or
-        refused where the model is not whole without them, as with an include.
+        Absolute paths and paths that lead out of the package folder are not searched for: noted in ``outside``, or
+        refused where the model is incomplete without them, as with an include.
         """
         self.requested += 1
         if self.requested > MOST_REFERENCES:
@@ -204,13 +206,14 @@ class Package:
         if _climbs(PurePosixPath(rest)):
             raise _Outside("leads out of its package")
         beside = [near / name for near in (self.model.parent, self.folder) if name not in (".", "..")]
-        folder = next((folder for folder in beside if folder.is_dir()), None)  # of this package, called one
+        folder = next((folder for folder in beside if folder.is_dir()), None)  # this package, referred to by its name
         return None if folder is None else _inside(self.folder, folder / rest)
 
     def _package(self, name: str) -> Path | None:
-        """The package of that name that the model lies in: by its own folder's name, else by a ``package.xml``.
+        """Return the package of that name that contains the model: by its folder's name, otherwise by a
+        ``package.xml``.
 
-        That a folder far above is called so is not enough: any file of a user lies below a folder of the user's name.
+        A distant parent folder of that name is not enough: any file of a user lies below a folder of the user's name.
         """
         for folder in list(self.model.parents)[:8]:
             if folder.is_relative_to(self.folder) and folder.name == name:
@@ -228,7 +231,7 @@ def _check_relative(text: str) -> None:
 
 
 def _inside(root: Path, target: Path) -> Path | None:
-    """The file, wherever symbolic links lead, if it is there."""
+    """Return the file, after resolving symbolic links, if it exists."""
     try:
         resolved = target.resolve()
         there = resolved.is_file()

@@ -1,4 +1,4 @@
-"""Robots of other makers by name, where a package that holds their files is installed; nothing is fetched.
+"""Third-party robots by name, if a package with their files is installed; nothing is downloaded.
 
 ``example-robot-data`` from PyPI, or what ``robot_descriptions`` has fetched into its cache
 (``~/.cache/robot_descriptions``, or ``ROBOT_DESCRIPTIONS_CACHE``).
@@ -15,7 +15,7 @@ from footfall.errors import InputError, unknown
 
 _DATA = "cmeel.prefix/share/example-robot-data/robots"
 _CLONED, _UNITREE, _MENAGERIE = "example-robot-data/robots", "unitree_ros/robots", "mujoco_menagerie"
-# name: its file in example-robot-data, and files in the cache of robot_descriptions
+# name: file in example-robot-data, and files in the cache of robot_descriptions
 _FILES: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "a1": ("a1_description/urdf/a1.urdf", (f"{_UNITREE}/a1_description/urdf/a1.urdf",)),
     "aliengo": (None, (f"{_UNITREE}/aliengo_description/urdf/aliengo.urdf",)),
@@ -42,7 +42,7 @@ def names() -> tuple[str, ...]:
 
 
 def file_of(name: str) -> Path:
-    """Return the model file of a robot; an InputError says what to install where there is none."""
+    """Return the model file of a robot; an InputError says what to install if there is none."""
     if name not in _FILES:
         raise unknown("robot", name, names())
     packaged, cached = _FILES[name]

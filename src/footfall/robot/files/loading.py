@@ -1,6 +1,6 @@
-"""A robot of the library by name, of another maker by name where its files are installed, or from a file.
+"""Load a robot by its library name, by the name of an installed third-party robot, or from a file.
 
-``footfall.loading`` is the front door, which also makes it stand.
+``footfall.loading`` is the public function, which also adds a standing pose.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load(source: str | Path, /, **options: Any) -> Robot:
         changes = options.pop("table", None)
         options.pop("lock_wheels", None)  # it has none
         for key in options:
-            raise InputError(f"{path.name} is a robot's table, which says all itself: it takes no {key}")
+            raise InputError(f"{path.name} is a robot's table, which is complete: it takes no {key}")
         return load_table(path, changes)
     from footfall.robot.files.urdf_mjcf import load_model
 

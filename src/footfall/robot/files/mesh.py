@@ -1,6 +1,6 @@
-"""Triangles of STL, OBJ and Collada files that nobody vouches for: sizes limited, nothing followed, nothing evaluated.
+"""Triangles of untrusted STL, OBJ and Collada files: limited sizes, no references, no evaluation.
 
-Only what a picture needs is read: places, triangles and plain colours. Textures, normals and animations are left out.
+Only data for drawing is read: positions, triangles and plain colours. Textures, normals and animations are ignored.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import SPOILED, ModelError
 from footfall.robot.files.guard import parse_xml, read_bytes, shown
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given
+from nptrace.array_types import Float, Int
 
 Color = tuple[int, int, int]
 KINDS = (".stl", ".obj", ".dae")
-MOST_TRIANGLES = 1_000_000  # of one file
+MOST_TRIANGLES = 1_000_000  # limit for one file
 _FURTHEST = 1e4  # [m]
-_DEEP = 50  # nodes of a scene
+_DEEP = 50  # maximum depth of nested nodes in a scene
 _PARTS = ("triangles", "polylist")
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles, and their colour if they have one of their own."""
+    """Triangles, and their colour if they have one."""
 
     vertices: Float[ndarray, "n 3"]
     faces: Int[ndarray, "m 3"]
@@ -39,7 +39,7 @@ def read_mesh(path: Path) -> tuple[Mesh, ...]:
     """Return the meshes of a file, in its own axes [m]; a ModelError says why it cannot be drawn."""
     kind = path.suffix.lower()
     if kind not in KINDS:
-        raise ModelError(f"mesh {shown(path.name)} is no {', '.join(KINDS)} file")
+        raise ModelError(f"mesh {shown(path.name)} is not a {', '.join(KINDS)} file")
     data = read_bytes(path)
     try:
         meshes = {".stl": _stl, ".obj": _obj, ".dae": _collada}[kind](data)
@@ -58,7 +58,7 @@ def read_mesh(path: Path) -> tuple[Mesh, ...]:
 
 # -- STL and OBJ -------------------------------------------------------------------------------------------------------
 def stl_corners(data: bytes) -> Float[ndarray, "n 3"]:
-    """Return three corners a triangle, of a binary or a text file."""
+    """Return three corners per triangle, from a binary or a text file."""
     count = int.from_bytes(data[80:84], "little") if len(data) >= 84 else 0
     if count and len(data) >= 84 + 50 * count:
         record = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("spare", "<u2")])
@@ -103,14 +103,15 @@ def _collada(data: bytes) -> list[Mesh]:
 
 
 class _Collada:
-    """Geometries, placed by the nodes of the scene. Axes are taken as they are, as viewers of URDF do."""
+    """Geometries, placed by the nodes of the scene. Axes are used as given, as in URDF viewers."""
 
     def __init__(self, root: Element) -> None:
         self.root = root
         self.by_id = {element.get("id"): element for element in root.iter() if element.get("id")}
-        self.left = MOST_TRIANGLES  # that instances may still add
-        self.read: dict[Element, list[tuple[ndarray, ndarray, str]]] = {}  # a geometry is read once, however often used
-        self.floats: dict[Element, ndarray] = {}  # so are the places that its parts share
+        self.left = MOST_TRIANGLES  # triangles that instances may still add
+        # a geometry is read once, however often it is used
+        self.read: dict[Element, list[tuple[ndarray, ndarray, str]]] = {}
+        self.floats: dict[Element, ndarray] = {}  # and so are the positions shared by its parts
 
     def meshes(self, scale: float) -> list[Mesh]:
         found: list[Mesh] = []
@@ -136,7 +137,7 @@ class _Collada:
         return self.by_id[url.lstrip("#")]
 
     def _instance(self, geometry: Element, X: ndarray, bound: dict[str | None, str]) -> list[Mesh]:
-        """An instance of a geometry, if there is room for its triangles."""
+        """Return an instance of a geometry, if its triangles are within the limit."""
         if geometry not in self.read:
             self.read[geometry] = [self._part(p) for p in geometry.findall("mesh/*") if p.tag in _PARTS]
         parts = self.read[geometry]
@@ -150,7 +151,7 @@ class _Collada:
         ]
 
     def _part(self, part: Element) -> tuple[ndarray, ndarray, str]:
-        """Vertices, triangles and the material's name."""
+        """Return vertices, triangles and the material's name."""
         inputs = part.findall("input")
         stride = 1 + max(int(given.get("offset", "0")) for given in inputs)
         corner = next(given for given in inputs if given.get("semantic") == "VERTEX")
@@ -163,7 +164,7 @@ class _Collada:
         return (*_used(self.floats[source], faces), part.get("material") or "")
 
     def _color(self, material: str) -> Color | None:
-        """The diffuse colour of a material; None for a texture."""
+        """Return the diffuse colour of a material; None for a texture."""
         effect = self.by_id.get(material.lstrip("#"))
         made = effect.find("instance_effect") if effect is not None else None
         effect = self.by_id.get(made.get("url", "").lstrip("#")) if made is not None else None
@@ -175,7 +176,7 @@ class _Collada:
 
 
 def _used(vertices: ndarray, faces: ndarray) -> tuple[ndarray, ndarray]:
-    """Without the vertices that no triangle has: geometries of many materials share theirs."""
+    """Return the mesh without unused vertices: geometries with several materials share theirs."""
     kept, at = np.unique(faces, return_inverse=True)
     if len(kept) and kept[0] < 0:
         raise ValueError("it has triangles without corners")
@@ -183,7 +184,7 @@ def _used(vertices: ndarray, faces: ndarray) -> tuple[ndarray, ndarray]:
 
 
 def _placed(node: Element) -> ndarray:
-    """The transform of a node: its elements in turn."""
+    """Return the transform of a node: the product of its elements."""
     X = np.eye(4)
     for element in node:
         step = np.eye(4)
@@ -201,7 +202,9 @@ def _placed(node: Element) -> ndarray:
 
 
 def _fans(index: ndarray, counts: ndarray) -> ndarray:
-    """Polygons as fans of triangles; as many corners as the polygons say, so that no small text says millions."""
+    """Return polygons as fans of triangles, with exactly the stated corners, so that a short text cannot claim
+    millions.
+    """
     if (counts < 0).any() or counts.astype(float).sum() != len(index):
         raise ValueError(f"its polygons do not have the {len(index)} corners given")
     fans = np.maximum(counts - 2, 0)
@@ -220,7 +223,9 @@ def _integers(element: Element | None) -> ndarray:
 
 # -- fewer triangles ---------------------------------------------------------------------------------------------------
 def simplified(mesh: Mesh, most: int) -> Mesh:
-    """At most about so many triangles: vertices in one cell of a grid become one, on a grid as fine as that allows."""
+    """Return at most about so many triangles: vertices in one cell of a grid are merged, with the finest sufficient
+    grid.
+    """
     if len(mesh.faces) <= most:
         return mesh
     size = max(float(np.ptp(mesh.vertices, axis=0).max()), 1e-9)
@@ -250,7 +255,7 @@ _GOOD_FIT = 0.1  # root mean square distance of the vertices from the sphere, ov
 
 
 def vertices(path: Path) -> ndarray | None:
-    """Return the different vertices of an STL, OBJ or Collada file, (n, 3); None when it cannot be read."""
+    """Return the distinct vertices of an STL, OBJ or Collada file, (n, 3); None if it cannot be read."""
     kind = path.suffix.lower()
     points: ndarray | None = None
     try:
@@ -283,8 +288,9 @@ def _lines(data: bytes, keyword: bytes) -> ndarray | None:
 
 
 def fit_sphere(points: ndarray) -> tuple[ndarray, float, float | None]:
-    """Centre and radius of a sphere for a foot, and the root mean square distance of the points from it [m]: least
-    squares when the points lie on one, else the largest that stays within the bounding box around its centre, and None.
+    """Return centre and radius of a sphere for a foot, and the root mean square distance of the points from it [m]:
+    a least-squares fit if the points lie on one, otherwise the largest within the bounding box around its centre,
+    and None.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     middle = (low + high) / 2

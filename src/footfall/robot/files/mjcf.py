@@ -1,7 +1,7 @@
-"""MJCF: compiled by MuJoCo from a guarded copy, and read from the compiled model.
+"""MJCF: compiled by MuJoCo from a sanitised copy, and read from the compiled model.
 
-MJCF has default classes, frames, many ways to say a rotation, and inertias that follow from shapes; MuJoCo's own
-compiler settles all of them, and what it makes of the file is what counts.
+MJCF has default classes, frames, many ways to say a rotation, and inertias that follow from shapes; MuJoCo's compiler
+resolves all of them, and its result is authoritative.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def read_mjcf(
     root: ET.Element, package: Package, floating: bool | None, base: str | None = None, repair: bool = False
 ) -> Draft:
     """Return the draft of a ``<mujoco>`` element; ``base``: which of its bodies in the world is the robot; ``repair``:
-    inertias that no body can have are read all the same."""
+    accept impossible inertias.
+    """
     try:
         import mujoco
     except ImportError:
@@ -52,7 +53,7 @@ def read_mjcf(
         spec = mujoco.MjSpec.from_string(ET.tostring(cleaned.root, encoding="unicode"))
         model = spec.compile()
     except (ValueError, TypeError, RuntimeError, mujoco.FatalError) as error:
-        reported = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy: no help
+        reported = re.sub(r"(, id -?\d+)?, line \d+", "", " ".join(str(error).split()))  # lines of the copy are no help
         remedy = f"; {REMEDY}" if broken and not repair else ""
         raise ModelError(f"{where}: MuJoCo refuses it: {reported}{remedy}") from None
     draft = _Reader(model, cleaned, where, base).draft(floating)
@@ -61,7 +62,7 @@ def read_mjcf(
 
 
 def _broken(root: ET.Element, repair: bool) -> list[str]:
-    """Bodies whose <inertial> no body can have; to repair them, they get one that MuJoCo reads."""
+    """Return bodies with an impossible <inertial>; to repair them, they get one that MuJoCo accepts."""
     found = []
     for body in root.iter("body"):
         for inertial in body.findall("inertial"):
@@ -129,7 +130,7 @@ class _Reader:
 
     # -- the base ----------------------------------------------------------------------------------------------------
     def _base(self, floating: bool | None) -> int:
-        """The body that floats; 0, the world, when none does."""
+        """Return the floating body; 0, the world, if there is none."""
         top = [i for i in range(1, self.model.nbody) if self.model.body_parentid[i] == 0]
         moving = sorted({int(i) for i, joints in zip(self.model.body_rootid, self.model.body_jntnum) if joints})
         free = [i for i in top if self._is_free(i)]
@@ -161,7 +162,9 @@ class _Reader:
         return bool(self.model.body_jntnum[body] and self.model.jnt_type[self.model.body_jntadr[body]] == _FREE)
 
     def _remark_base(self, draft: Draft, base: int) -> None:
-        """Remark on what a default class gives a free joint, too: it would hold the trunk to the world."""
+        """Remark on passive forces that a default class gives to a free joint: they would tie the trunk to the
+        world.
+        """
         if not (base > 0 and self._is_free(base)):
             return
         at = self.model.jnt_dofadr[self.model.body_jntadr[base]]
@@ -192,9 +195,9 @@ class _Reader:
             self._add_joints(draft, body)
 
     def _add_joints(self, draft: Draft, body: int) -> None:
-        """X_PB prod_i [T(p_i) J_i(q_i - ref_i) T(-p_i)]: a chain of joints with massless links between.
+        """Add X_PB prod_i [T(p_i) J_i(q_i - ref_i) T(-p_i)]: a chain of joints with massless links between.
 
-        ``X`` is what lies between the last joint's frame (that of the parent at first) and the next one's.
+        ``X`` is the transform from the last joint's frame (initially the parent's) to the next one's.
         """
         m, child = self.model, self.bodies[body]
         parent = self.bodies[m.body_parentid[body]]
@@ -290,7 +293,9 @@ class _Reader:
                 draft.sites.setdefault(link, []).append((m.site(k).name, m.site_pos[k].copy()))
 
     def _add_actuators(self, draft: Draft) -> None:
-        """Torque limits: a motor's control range, an actuator's force range, both through the gear, the joint's."""
+        """Add torque limits: a motor's control range, an actuator's force range, both through the gear, or the
+        joint's.
+        """
         m = self.model
         motors = {e.get("name") for section in self.cleaned.root.findall("actuator") for e in section.findall("motor")}
         limits: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""MJCF's <equality>: what ties bodies and joints together, checked for MuJoCo and read from the model it compiles."""
+"""MJCF's <equality>: constraints between bodies and joints, checked for MuJoCo and read from its compiled model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nptrace._types import Given
 
 _MOST = 500
 _CONNECT, _WELD, _JOINT = 0, 1, 2  # MuJoCo's numbers of equalities
-_SITE = 6  # and of what they tie
+_SITE = 6  # types of the constrained objects
 _WORDS = ("name", "active", "body1", "body2", "site1", "site2", "joint1", "joint2")
 _NUMBERS = {"anchor": (3, 3), "relpose": (7, 7), "polycoef": (1, 5)}
 _KNOWN = {"connect": ("body", "site"), "weld": ("body", "site"), "joint": ("joint",)}
 
 
 def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element, list[str]]:
-    """(the section for MuJoCo, what is said of equalities that are left out): of tendons, and of what is left out."""
+    """Return (the section for MuJoCo, remarks on ignored equalities): those of tendons, and of ignored elements."""
     section, left = ET.Element("equality"), []
     every = [tie for equality in root.findall("equality") for tie in equality]
     given = [tie for tie in every if tie.get("active", "true") != "false"]
@@ -50,7 +50,7 @@ def passed_equalities(root: ET.Element, cleaned: ET.Element) -> tuple[ET.Element
 
 
 def read_loops(model: Given, links: Iterable[str], joints: Iterable[str], remarks: list[str]) -> list[Loop]:
-    """Return the loops of a compiled model, as far as they are about the robot's own links and joints."""
+    """Return the loops of a compiled model that concern the robot's own links and joints."""
     loops, left, held, links, joints = [], [], [], set(links), set(joints)
     for k in range(model.neq):
         loop = _loop(model, k)
@@ -61,10 +61,10 @@ def read_loops(model: Given, links: Iterable[str], joints: Iterable[str], remark
         else:
             loops.append(loop)
     if left:
-        remarks.append(f"the equalities {', '.join(left)} tie the robot to what is not part of it, and are left out")
+        remarks.append(f"the equalities {', '.join(left)} connect the robot to objects outside it, and are left out")
     if held:
         word = "joint" if len(held) == 1 else "joints"
-        remarks.append(f"equalities hold {word} {', '.join(held)} at one place, and are left out")
+        remarks.append(f"equalities fix {word} {', '.join(held)} in place, and are left out")
     return loops
 
 
@@ -84,7 +84,7 @@ def _loop(model: Given, k: int) -> Loop | None:
         first, second = (int(model.site_bodyid[s]) for s in (first, second))
     elif kind == _CONNECT:
         at, to, rotation = data[:3], data[3:6], np.eye(3)
-    else:  # the anchor is the second body's, where it is in the first follows from the relative pose
+    else:  # the anchor is given in the second body; its position in the first follows from the relative pose
         at, to, rotation = data[3:6], data[:3], to_rotation(data[6:10])
     return Loop(
         name=name,
@@ -98,7 +98,7 @@ def _loop(model: Given, k: int) -> Loop | None:
 
 
 def _coupling(model: Given, name: str, first: int, second: int, polynomial: np.ndarray) -> Loop:
-    """y - y_0 = p(x - x_0) about the joints' reference positions, multiplied out."""
+    """Return y - y_0 = p(x - x_0) about the joints' reference positions, expanded."""
     y_0, x_0 = (float(model.qpos0[model.jnt_qposadr[j]]) for j in (first, second))
     moved = np.polynomial.Polynomial(polynomial)(np.polynomial.Polynomial([-x_0, 1.0])) + y_0
     return Loop(

@@ -1,8 +1,8 @@
-"""MJCF made safe for MuJoCo: includes resolved inside the package, and only what a robot's dynamics needs is passed on.
+"""A sanitised copy of MJCF for MuJoCo: includes resolved inside the package, and only elements that dynamics needs.
 
-MuJoCo's reader follows ``../`` paths, repeats elements as often as a file asks, and takes infinite masses. It is given
-a copy with a small set of elements and attributes, every number of it checked. Meshes stay behind: a mesh geom becomes
-a small massless sphere in its place, and is remembered for a foot.
+MuJoCo's reader follows ``../`` paths, replicates elements without limit, and accepts infinite masses. It is given a
+copy with a small set of elements and attributes, with every number checked. Meshes are removed: a mesh geom becomes a
+small massless sphere in its place, and is remembered as a possible foot.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _PLACEHOLDER = {"type": "sphere", "size": "0.001", "mass": "0"}
 
 @dataclass
 class MeshAsset:
-    """A mesh asset: its file, when it is there, and its scale."""
+    """A mesh asset: its file, if it exists, and its scale."""
 
     file: Path | None
     scale: ndarray
@@ -157,19 +157,19 @@ class MeshAsset:
 
 @dataclass(kw_only=True)
 class CleanMjcf:
-    """A copy for MuJoCo, and what was taken out of it."""
+    """A copy for MuJoCo, and what was removed from it."""
 
     root: ET.Element
     meshes: dict[str, MeshAsset] = field(default_factory=dict)  # name of a geom -> its mesh
     weighed: set[str] = field(default_factory=set)  # bodies whose mass would come from a mesh
-    invented: set[str] = field(default_factory=set)  # names that the file does not give
+    invented: set[str] = field(default_factory=set)  # names that the file does not define
     called: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name of a geom -> its mesh and its class
-    frictions: set[str] = field(default_factory=set)  # geoms whose friction the file states
+    frictions: set[str] = field(default_factory=set)  # geoms whose friction is defined in the file
     remarks: list[str] = field(default_factory=list)
 
 
 def clean(root: ET.Element, package: Package) -> CleanMjcf:
-    """Return the safe copy of a ``<mujoco>`` element; anything dangerous or unsupported is refused."""
+    """Return the sanitised copy of a ``<mujoco>`` element; raise for anything dangerous or unsupported."""
     where = package.model.name
     root = _included(root, package)
     _check_size(root, where)
@@ -197,7 +197,7 @@ def clean(root: ET.Element, package: Package) -> CleanMjcf:
 
 # -- includes and sizes ----------------------------------------------------------------------------------------------
 def _included(root: ET.Element, package: Package) -> ET.Element:
-    """The tree with every ``<include>`` replaced by the content of its file, each allowed once."""
+    """Return the tree with every ``<include>`` replaced by the content of its file, each at most once."""
     root = copy.deepcopy(root)
     seen = {package.model}
     waiting = [(root, package.model.parent)]
@@ -236,7 +236,7 @@ def _include_file(reference: str, folder: Path, package: Package) -> Path:
 
 
 def _unpack(root: ET.Element) -> None:
-    """Put the content of the holders in their place, inner ones first."""
+    """Replace container elements by their content, inner ones first."""
     for element in reversed(list(root.iter())):
         if any(child.tag == "holder" for child in element):
             element[:] = [c for child in element for c in (child if child.tag == "holder" else (child,))]
@@ -267,7 +267,7 @@ def _check_size(root: ET.Element, where: str) -> None:
 
 # -- what is passed on -----------------------------------------------------------------------------------------------
 def _passed(element: ET.Element, owner: str = "") -> ET.Element:
-    """A copy with the known attributes, checked, and the known children."""
+    """Return a copy with the known attributes, checked, and the known children."""
     result = ET.Element(element.tag)
     what = label(element) + (f" in {owner}" if owner and not element.get("name") else "")
     for key, counts in _PASSED[element.tag].items():
@@ -289,7 +289,7 @@ def _passed(element: ET.Element, owner: str = "") -> ET.Element:
         if child.tag == "body" and child.get("mocap") == "true":
             continue
         if child.tag == "geom" and not owner and element.tag in ("worldbody", "frame"):
-            continue  # the scene's
+            continue  # belongs to the scene
         if child.tag in _INSIDE.get(element.tag, ()):
             if element.tag == "actuator" and not {"joint", "jointinparent"} & set(child.attrib):
                 continue  # drives a tendon or a site
@@ -298,7 +298,7 @@ def _passed(element: ET.Element, owner: str = "") -> ET.Element:
 
 
 def _name_all(result: CleanMjcf) -> None:
-    """Names for what has none: messages and results refer to elements by name."""
+    """Name unnamed elements: messages and results refer to elements by name."""
     kinds = (("body",), ("joint", "freejoint"), ("geom",), ACTUATORS)
     for tags, word in zip(kinds, ("body", "joint", "geom", "actuator")):
         elements = [e for section in result.root if section.tag != "default" for e in section.iter() if e.tag in tags]
@@ -312,7 +312,7 @@ def _name_all(result: CleanMjcf) -> None:
 
 # -- meshes ----------------------------------------------------------------------------------------------------------
 def _meshes(root: ET.Element, package: Package) -> dict[str, MeshAsset]:
-    """Mesh assets by name. Every file that an asset names is checked to lie in the package, read or not."""
+    """Return mesh assets by name. Every file referenced is checked to lie in the package, read or not."""
     folders = {"mesh": "", "texture": "", "hfield": "", "skin": "", "model": ""}
     strip = False
     for compiler in root.findall("compiler"):
@@ -343,7 +343,7 @@ def _meshes(root: ET.Element, package: Package) -> dict[str, MeshAsset]:
 
 
 def _collect_scales(default: ET.Element, name: str, scales: dict[str, str], above: str = "1 1 1") -> None:
-    """The mesh scale of every default class, one inside another takes over what it does not say."""
+    """Return the mesh scale of every default class; nested classes inherit unspecified values."""
     for mesh in default.findall("mesh"):
         above = mesh.get("scale", above)
     scales[name] = above
@@ -356,7 +356,7 @@ def _is_rooted(reference: str) -> bool:
 
 
 class _Geoms:
-    """Replaces mesh geoms by placeholders. Whether a geom is a mesh may be said by its default class only."""
+    """Replace mesh geoms by placeholders. Whether a geom is a mesh may be defined in its default class only."""
 
     def __init__(self, root: ET.Element, result: CleanMjcf, assets: dict[str, MeshAsset]) -> None:
         self.original, self.result, self.assets = root, result, assets
@@ -403,13 +403,14 @@ class _Geoms:
                 self.number += 1
                 body.set("name", f"unnamed body {self.number}")
             self.result.weighed.add(body.attrib["name"])
-            placed.set("mass", "1")  # so that MuJoCo passes it: such a body is refused later, if it is the robot's
+            # so that MuJoCo accepts it: such a body is refused later, if it belongs to the robot
+            placed.set("mass", "1")
 
 
 def _geoms(
     element: ET.Element, body: ET.Element | None, childclass: str | None
 ) -> Iterator[tuple[ET.Element, ET.Element | None, str | None]]:
-    """Every geom below an element with its body and the class that holds there."""
+    """Yield every geom below an element with its body and the class that applies there."""
     for child in element:
         if child.tag == "geom" and body is not None:
             yield child, body, childclass
@@ -426,17 +427,19 @@ def _nonzero(text: str) -> bool:
 
 # -- what an MJCF file says that a robot here has no place for, in words: one line at load names it -------------------
 _SECTIONS = {"tendon": "tendons", "deformable": "deformable bodies", "extension": "plugins"}
-_CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")  # of geoms: contact models here differ
-_LIMIT = ("margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")  # of joints: stops are stiff here
-_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # of actuators: controllers bring their own gains
-_DYNAMIC = ("dynprm", "dyntype", "actdim", "timeconst")  # of actuators: torques act at once
-_ODD = ("adhesion", "cylinder", "damper", "muscle", "plugin")  # kinds of actuators that no motor here is
+# for geoms: contact models differ here
+_CONTACT = ("condim", "gap", "margin", "priority", "solimp", "solmix", "solref")
+# for joints: stops are stiff here
+_LIMIT = ("margin", "solimpfriction", "solimplimit", "solreffriction", "solreflimit")
+_SERVO = ("biasprm", "dampratio", "gainprm", "kp", "kv")  # for actuators: controllers set the gains
+_DYNAMIC = ("dynprm", "dyntype", "actdim", "timeconst")  # for actuators: torques act at once
+_ODD = ("adhesion", "cylinder", "damper", "muscle", "plugin")  # kinds of actuators that are not motors here
 _OPTIONS = ("timestep", "integrator", "cone", "impratio", "wind", "density", "viscosity", "magnetic", "o_solref")
-_LISTED = 8  # names of one kind
+_LISTED = 8  # names listed per kind
 
 
 def left_out(root: ET.Element) -> list[str]:
-    """Return what is not taken over: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
+    """Return what is ignored: contact and servo parameters, tendons, sensors, contact pairs, options, ..."""
     left = [words for tag, words in _SECTIONS.items() if any(len(s) for s in root.findall(tag))]
     mocap = sorted({body.get("name", "?") for body in root.iter("body") if body.get("mocap") == "true"})
     left += [f"mocap bodies ({', '.join(map(shown, mocap[:_LISTED]))})"] if mocap else []
@@ -466,7 +469,7 @@ def left_out(root: ET.Element) -> list[str]:
             left.append(f"{_plural(section)} ({', '.join(names[:_LISTED])}{more})")
     left += _idle_sites(root)
     moved = sorted({key for frame in root.iter("key") for key in frame.attrib if key in ("act", "ctrl", "qvel")})
-    return left + ([f"what keyframes say of {', '.join(moved)}"] if moved else [])
+    return left + ([f"what keyframes contain about {', '.join(moved)}"] if moved else [])
 
 
 def _defaults_of_ties(root: ET.Element) -> list[ET.Element]:
@@ -474,7 +477,7 @@ def _defaults_of_ties(root: ET.Element) -> list[ET.Element]:
 
 
 def _idle_sites(root: ET.Element) -> list[str]:
-    """Sites that say nothing here: no foot, no end of a loop, nothing that has a shape or body of the same name."""
+    """Return sites without a function here: no foot, no end of a loop, no shape or body of that name."""
     ends = {e.get(key) for section in root.findall("equality") for e in section for key in ("site1", "site2")}
     known = ends | {e.get("name") for tag in ("geom", "body") for e in root.iter(tag)}
     names = [site.get("name", "") for site in root.iter("site")]
@@ -484,7 +487,7 @@ def _idle_sites(root: ET.Element) -> list[str]:
 
 
 def other_gravity(root: ET.Element) -> list[str]:
-    """Return remarks on gravity that is not the usual one."""
+    """Return remarks on gravity that differs from the default."""
     given = [option.attrib["gravity"] for option in root.findall("option") if "gravity" in option.attrib]
     odd = [text for text in given if not np.allclose(numbers(text, "'gravity' of <option>", 3), GRAVITY)]
     return [f"gravity {shown(text)} is left out: Simulation(..., gravity=...) sets it" for text in odd]
@@ -495,13 +498,13 @@ def _plural(section: str) -> str:
 
 
 # -- the texts of an MJCF file that MuJoCo gets to see ----------------------------------------------------------------
-# MuJoCo puts an unknown class into its message twice, the second time as the format itself, so that ``class="%s%s"``
-# reads the stack and ``%n`` writes to it. No text with a ``%`` is passed on, and no class that is not defined.
+# MuJoCo inserts an unknown class into its message twice, the second time as the format string, so that ``class="%s%s"``
+# reads the stack and ``%n`` writes to it. So texts with a ``%`` and undefined classes are refused.
 _CLASSES = ("class", "childclass")
 
 
 def check_texts(root: ET.Element, where: str) -> None:
-    """Refuse formats and undefined classes in the copy that MuJoCo is to read."""
+    """Raise for format characters and undefined classes in the copy for MuJoCo."""
     defined = {"main", *(default.get("class", "main") for default in root.iter("default"))}
     for element in root.iter():
         for key, text in element.attrib.items():

@@ -1,8 +1,8 @@
-"""Inertias that no link can have: found by the link's size, and replaced by those of its shape if the user asks.
+"""Detection of impossible inertias by the link's size, and their replacement by those of its shape on request.
 
-Hobby robots' files hold placeholders (100 kg m² for a trunk of 2 kg), tensors in grams and millimetres, and tensors
-whose principal moments break the triangle inequality. Their masses and lengths are right, which is all that a shape's
-own inertia needs.
+Files of hobby robots contain placeholders (100 kg m² for a trunk of 2 kg), tensors in grams and millimetres, and
+tensors whose principal moments violate the triangle inequality. Their masses and lengths are right, which is all that
+the inertia of a shape needs.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from footfall.robot.model.shapes import box_inertia, capsule_inertia, cylinder_i
 from footfall.spatial.transform import Transform
 
 REMEDY = "repair_inertia=True (--repair-inertia) replaces such tensors by those of the links' shapes"
-_TIMES = 5.0  # a radius of gyration over the furthest point of a link: at most 1, or little more with a rotor in it
-_FELT = 1e-3  # of the robot's own inertia: what is less changes no motion
-_HEAVY = 0.05  # of the robot's mass, ...
-_THIN = 0.1  # ... and a radius of gyration over its size: what has less than that is no point mass on a larger body
-_SLENDER = 0.2  # least side over longest side of a box around points alone
-_DENSITY = 1000.0  # [kg/m³] of a link of which nothing but the mass is known
-_LISTED = 6  # names in a message
+_TIMES = 5.0  # radius of gyration over the furthest point of a link: at most 1, or slightly more with a rotor in it
+_FELT = 1e-3  # fraction of the robot's inertia: a smaller one changes no motion
+_HEAVY = 0.05  # fraction of the robot's mass, ...
+_THIN = 0.1  # ... and radius of gyration over its size: below that it is not a point mass on a larger body
+_SLENDER = 0.2  # shortest over longest side of a box around points
+_DENSITY = 1000.0  # [kg/m³] for a link of known mass only
+_LISTED = 6  # names listed in a message
 
 
 def impossible(draft: Draft) -> dict[str, str]:
-    """Return links with a radius of gyration many times their size, or with none, and how large both are, in words."""
+    """Return links with a radius of gyration many times their size, or of zero, and a description of both."""
     X_RL = draft.placements()
     whole = float(np.linalg.norm(np.ptp([X.p for X in X_RL.values()], axis=0)))
     welded, by_name = _welded(draft), {link.name: link for link in draft.links}
@@ -73,7 +73,9 @@ def is_broken(tensor: ndarray) -> bool:
 
 
 def _of_shape(draft: Draft, link: Link) -> Link:
-    """A link with the inertia of its shapes at one density, about their common centre; else a box around its joints."""
+    """Return a link with the inertia of its shapes at uniform density, about their common centre; otherwise of a box
+    around its joints.
+    """
     parts = [part for shape in _shapes(draft, link.name) if (part := _solid(shape)) is not None]
     if not parts:
         points = _points(draft, link.name)
@@ -92,7 +94,9 @@ def _of_shape(draft: Draft, link: Link) -> Link:
 
 
 def _solid(shape: Shape) -> tuple[float, ndarray, Transform] | None:
-    """(volume, inertia of one kilogram about its centre, where that is) of a shape; of a mesh its bounding box's."""
+    """Return (volume, inertia per kilogram about its centre, position of the centre) of a shape; for a mesh, of its
+    bounding box.
+    """
     if shape.kind == "mesh":
         points = points_of(shape)
         if points is None:
@@ -121,13 +125,13 @@ def _solid(shape: Shape) -> tuple[float, ndarray, Transform] | None:
 
 
 def _shapes(draft: Draft, name: str) -> list[Shape]:
-    """Collision shapes; visual ones when there are none."""
+    """Return collision shapes; visual ones if there are none."""
     shapes = draft.shapes.get(name, [])
     return [s for s in shapes if not s.visual] or shapes
 
 
 def _points(draft: Draft, name: str) -> ndarray:
-    """The link's frame, the joints that it carries, and the corners of its shapes, in the link's frame."""
+    """Return the origins of the link and its joints, and the corners of its shapes, in the link's frame."""
     found = [np.zeros(3), *(np.asarray(joint.origin) for joint in draft.joints if joint.parent == name)]
     for shape in draft.shapes.get(name, []):
         if shape.kind == "mesh":
@@ -147,7 +151,7 @@ def _points(draft: Draft, name: str) -> ndarray:
 
 
 def _welded(draft: Draft) -> dict[str, list[str]]:
-    """The links that a link is one body with, itself too."""
+    """Return the links welded to a link, including itself."""
     groups = {link.name: [link.name] for link in draft.links}
     for joint in draft.joints:
         one, other = groups[joint.parent], groups[joint.child]

@@ -1,8 +1,8 @@
 """Robots from TOML tables: the arguments of ``quadruped``, or a Denavit-Hartenberg table of a leg.
 
-``footfall robots new mydog.toml`` writes an annotated one; every command takes such a file in place of a robot's name.
+``footfall robots new mydog.toml`` writes an annotated one; every command accepts such a file as a robot.
 A file has either a table ``[quadruped]`` or a table ``[leg]``, which is a left fore leg: the others are its mirror
-images. Any number in it can be changed by its path while it is read, as sweeps do: ``quadruped.segments.1``.
+images. Any number in it can be changed by its path on loading, as in sweeps: ``quadruped.segments.1``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _names(value: Given) -> bool:
 
 
 def _bounded(value: Given) -> bool:
-    """Pairs of numbers, of which one may be infinite."""
+    """Return a check for pairs of numbers, one of which may be infinite."""
     pairs = isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value)
     return pairs and all(type(x) in (int, float) and not math.isnan(x) for pair in value for x in pair)
 
@@ -94,7 +94,7 @@ _QUADRUPED: dict[str, tuple[Callable[[Given], bool], str]] = {
     "trunk_mass": (is_number, "a mass [kg]"),
     "hips": (
         lambda x: _numbers(x) or (isinstance(x, dict) and all(map(_numbers, x.values()))),
-        "three numbers [m], or such by leg",
+        "three numbers [m], or these by leg",
     ),
     "axes": (_names, "names: roll, pitch, yaw"),
     "segments": (
@@ -108,7 +108,7 @@ _QUADRUPED: dict[str, tuple[Callable[[Given], bool], str]] = {
     "foot_radius": (is_number, "a length [m]"),
     "knees": (
         lambda x: isinstance(x, str) or (isinstance(x, dict) and all(isinstance(k, str) for k in x.values())),
-        "behind or front, or such by leg",
+        "behind or front, or these by leg",
     ),
     "crouch": (is_number, "a number between 0 and 1"),
     "limits": (_bounded, "pairs of angles [rad]"),
@@ -181,7 +181,7 @@ def _row(row: Given, k: int) -> dict[str, Given]:
             raise unknown(f"key of {what}", key, known, "it has" if moving else "a row without a joint has")
         if key in ("joint", "kind"):
             if not isinstance(value, str) or not value:
-                raise InputError(f"{key} of {what} is a word, got {value!r}")
+                raise InputError(f"{key} of {what} must be a word, got {value!r}")
         elif key in ("size", "com"):
             three_numbers(value, f"{key} of {what}")
         elif key == "torque":
@@ -189,14 +189,14 @@ def _row(row: Given, k: int) -> dict[str, Given]:
                 raise InputError(f"torque of {what} is a limit above zero [N m], got {value!r}")
         elif key in ("lower", "upper"):
             if type(value) not in (int, float) or math.isnan(value):
-                raise InputError(f"{key} of {what} is an angle [rad], got {value!r}")
+                raise InputError(f"{key} of {what} must be an angle [rad], got {value!r}")
         elif not is_number(value):
             raise InputError(f"{key} of {what} must be a finite number, got {value!r}")
     return found
 
 
 def _chain(rows: list[dict[str, Given]], convention: Given) -> dh.Chain:
-    """Return the left fore leg, its joints named as in the file."""
+    """Return the left fore leg, with its joints named as in the file."""
     links, settings, made = dict[str, Link](), dict[str, dict[str, Given]](), []
     for k, row in enumerate(rows):
         made.append(dh.Row(**{key: value for key, value in row.items() if key in _ROW}))
@@ -210,10 +210,10 @@ def _chain(rows: list[dict[str, Given]], convention: Given) -> dh.Chain:
 
 
 def _mirrored(left: dh.Chain, foot: str, origin: np.ndarray, side: int) -> tuple[list[Link], list[Joint], np.ndarray]:
-    """Return links and joints of a leg, and where its foot is on the last link.
+    """Return links and joints of a leg, and the position of its foot on the last link.
 
-    On the right y changes sign, and joints turn the same way as on the left: a roll or yaw joint, whose mirror image
-    turns the other way, has its limits the other way round.
+    On the right y changes sign, and joints rotate in the same direction as on the left: a roll or yaw joint, whose
+    mirror image rotates in the opposite direction, has its limits swapped.
     """
     mirror = np.array([1.0, side, 1.0])
     links = [dataclasses.replace(link, name=f"{foot}_{link.name}", com=mirror * link.com + 0.0) for link in left.links]
@@ -222,7 +222,7 @@ def _mirrored(left: dh.Chain, foot: str, origin: np.ndarray, side: int) -> tuple
         turned = side < 0 and joint.kind == "revolute" and abs(joint.axis[1]) < 0.5
         low, high = (-joint.upper, -joint.lower) if turned else (joint.lower, joint.upper)
         axis = joint.axis
-        if side < 0 and joint.kind == "revolute":  # its mirror image, turning the same way as on the left
+        if side < 0 and joint.kind == "revolute":  # its mirror image, rotating in the same direction as on the left
             axis = axis * np.array([1.0, -1.0, 1.0]) if turned else axis * np.array([-1.0, 1.0, -1.0])
         elif side < 0:
             axis = axis * mirror
@@ -267,7 +267,7 @@ def _changed(table: dict[str, Given], place: str, value: Given, where: str) -> d
     if isinstance(here, list):
         here[_index(here, last, place, where)] = value
     elif isinstance(here, dict):
-        here[last] = value  # whether there is such a key is checked with the rest
+        here[last] = value  # whether such a key exists is checked with the rest
     else:
         raise InputError(f"{where} has no '{place}'")
     return table

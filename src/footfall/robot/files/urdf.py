@@ -1,7 +1,7 @@
-"""URDF: read by our own parser, on the guarded element tree.
+"""URDF, read by our own parser on the checked element tree.
 
-MuJoCo's URDF reader fuses static links, drops the base, needs the meshes and takes infinite masses; URDF is a small
-format, so that reading it ourselves is shorter than guarding against that. MuJoCo and Pinocchio then check the result
+MuJoCo's URDF reader fuses static links, drops the base, needs the meshes and accepts infinite masses; URDF is a small
+format, so a separate parser is shorter than working around that. MuJoCo and Pinocchio then check the result
 independently, and a URDF needs no optional package.
 """
 
@@ -33,15 +33,15 @@ from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.spatial.rotation import from_euler
 from footfall.spatial.transform import Transform
 
-UNLIMITED = 1e9  # a limit as large as this, or an effort or velocity of zero, says that there is none
-WHEEL_TURNS = 20.0  # a joint whose limits are this far apart turns as far as it likes: no leg does, wheels do
-_OF_GAZEBO = {"material", "mu1", "mu2", "visual"}  # friction is spoken of where there is a foot, colours are not needed
+UNLIMITED = 1e9  # a limit this large, or an effort or velocity of zero, means no limit
+WHEEL_TURNS = 20.0  # a joint with limits this far apart rotates without limits, as wheels do and legs do not
+_OF_GAZEBO = {"material", "mu1", "mu2", "visual"}  # friction is mentioned only for feet; colours are not needed
 _KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 _SIZES = {"sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
 
 def read_urdf(root: ET.Element, package: Package, repair: bool = False) -> Draft:
-    """Return the draft of a ``<robot>`` element; ``repair``: inertias that no link can have are read all the same."""
+    """Return the draft of a ``<robot>`` element; ``repair``: accept impossible inertias."""
     where = package.model.name
     links, joints = root.findall("link"), root.findall("joint")
     if len(links) > MOST_LINKS or len(joints) > MOST_LINKS:
@@ -83,7 +83,7 @@ def read_urdf(root: ET.Element, package: Package, repair: bool = False) -> Draft
 
 
 def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
-    """<mimic>: q = multiplier times that of another joint, plus offset."""
+    """Return <mimic> joints: q = multiplier times that of another joint, plus offset."""
     moving, loops = {joint.name for joint in draft.joints if joint.kind != "fixed"}, []
     for element in joints:
         owner = f"joint {shown(element.attrib['name'])}"
@@ -107,7 +107,7 @@ def _mimics(joints: list[ET.Element], draft: Draft) -> list[Loop]:
 
 
 def _left_out(root: ET.Element) -> list[str]:
-    """Return what is not taken over, in words; drawings apart."""
+    """Return what is ignored, as text, except drawings."""
     kinds = {"transmission": "transmissions", "ros2_control": "ros2_control", "sensor": "sensors"}
     left = [words for tag, words in kinds.items() if root.find(tag) is not None]
     inside = {"calibration": "calibrations", "safety_controller": "safety controllers"}
@@ -115,12 +115,14 @@ def _left_out(root: ET.Element) -> list[str]:
         words for tag, words in inside.items() if any(joint.find(tag) is not None for joint in root.findall("joint"))
     ]
     reported = sorted({part.tag for extra in root.findall("gazebo") for part in extra} - _OF_GAZEBO)
-    left += [f"what <gazebo> says of {', '.join(shown(tag)[1:-1] for tag in reported[:8])}"] if reported else []
+    left += (
+        [f"the contents of <gazebo> about {', '.join(shown(tag)[1:-1] for tag in reported[:8])}"] if reported else []
+    )
     return [f"left out: {', '.join(left)}"] if left else []
 
 
 def _add_friction(draft: Draft, extra: ET.Element) -> None:
-    """The friction that a <gazebo> element states of a link; what cannot be understood is none."""
+    """Read the friction of a link in a <gazebo> element; invalid values are ignored."""
     for reported in extra.iter("mu1"):
         with contextlib.suppress(ModelError):
             value = number(reported.text or reported.get("value") or "", "<mu1>")
@@ -128,7 +130,9 @@ def _add_friction(draft: Draft, extra: ET.Element) -> None:
 
 
 def _without_world(links: list[ET.Element], joints: list[ET.Element]) -> tuple[list[ET.Element], list[ET.Element]]:
-    """Links and joints without a bare root that the robot floats on: such a ``floating`` joint is the base's own."""
+    """Return links and joints without a massless root on which the robot floats: such a ``floating`` joint is the
+    base's.
+    """
     children = {child.get("link") for joint in joints for child in joint.findall("child")}
     roots = [link for link in links if link.attrib["name"] not in children and link.find("inertial") is None]
     for root in roots:
@@ -160,7 +164,7 @@ def _value(element: ET.Element | None, key: str, owner: str, default: float) -> 
 
 
 def _pose(element: ET.Element, owner: str) -> Transform:
-    """The pose of an ``<origin xyz rpy>``: fixed-axis roll, pitch, yaw, that is R = Rz Ry Rx."""
+    """Return the pose of an ``<origin xyz rpy>``: fixed-axis roll, pitch, yaw, that is R = Rz Ry Rx."""
     origin = _one(element, "origin", owner)
     if origin is None:
         return Transform.identity()
@@ -188,7 +192,7 @@ def _link(element: ET.Element, welded: bool, draft: Draft, repair: bool) -> Link
     if mass == 0 and not tensor.any():
         return Link.massless(name)
     if mass == 0 and not welded:
-        raise ModelError(f"mass of {owner} must be positive, since it has an inertia; or leave out its <inertial>")
+        raise ModelError(f"mass of {owner} must be positive, since it has an inertia; or remove its <inertial>")
     if mass == 0:
         draft.remarks.append(f"{owner} has an inertia but no mass: its inertia is ignored")
         return Link.massless(name)
@@ -199,14 +203,14 @@ def _link(element: ET.Element, welded: bool, draft: Draft, repair: bool) -> Link
 
 
 def lenient_link(name: str, mass: float, com: ndarray, tensor: ndarray) -> Link:
-    """Return a link whose tensor need not be realisable by itself: files hold point masses, and dummies of small links.
+    """Return a link whose tensor need not be physical by itself: files contain point masses and small dummy links.
 
-    The bodies that these links are welded into are checked once the robot is put together.
+    The bodies into which these links are welded are checked once the robot is complete.
     """
     tensor = (tensor + tensor.T) / 2
     if (
         mass > 0 and np.isfinite(tensor).all() and np.abs(tensor).max() <= mass * POINT_SIZE**2
-    ):  # or rounding; Link takes no zero tensor; this one is below the rounding of any body
+    ):  # or rounding; Link refuses a zero tensor; this one is below the rounding of any body
         return Link(name=name, mass=mass, com=com, inertia=mass * POINT_SIZE**2 * np.eye(3), as_published=True)
     a, b, c = np.linalg.eigvalsh(tensor) if np.isfinite(tensor).all() else (0.0, 0.0, 0.0)
     return Link(name=name, mass=mass, com=com, inertia=tensor, as_published=bool(c <= 0 or a + b < c))
@@ -256,7 +260,7 @@ def _joint(element: ET.Element, links: set[str]) -> tuple[Joint, Actuator | None
 
 
 def _range(limit: ET.Element | None, owner: str) -> tuple[float, float]:
-    """Lower and upper limit; with neither stated the joint turns freely, with one the other is 0, as URDF has it."""
+    """Return lower and upper limit; without either the joint is continuous, with one the other is 0, as in URDF."""
     if limit is None or not {"lower", "upper"} & set(limit.attrib):
         return -math.inf, math.inf
     lower, upper = _value(limit, "lower", owner, 0.0), _value(limit, "upper", owner, 0.0)
@@ -264,14 +268,14 @@ def _range(limit: ET.Element | None, owner: str) -> tuple[float, float]:
 
 
 def joint_range(kind: str, lower: float, upper: float) -> tuple[float, float]:
-    """Return limits without those that say that there is none: huge numbers, and some tens of turns."""
+    """Return limits, with those that mean none removed: huge numbers, and tens of revolutions."""
     if kind == "revolute" and upper - lower >= WHEEL_TURNS * 2.0 * math.pi:
         return -math.inf, math.inf
     return -math.inf if lower <= -UNLIMITED else lower, math.inf if upper >= UNLIMITED else upper
 
 
 def _color(material: ET.Element | None) -> tuple[int, int, int] | None:
-    """The colour of a <material>; what cannot be understood is none, since it is for the eye alone."""
+    """Return the colour of a <material>; invalid ones are ignored, since colours are only for display."""
     element = material.find("color") if material is not None else None
     try:
         given = [float(x) for x in element.get("rgba", "").split()[:3]] if element is not None else []

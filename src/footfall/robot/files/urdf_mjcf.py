@@ -1,8 +1,8 @@
-"""Robots from URDF and MJCF files, and back: the front door.
+"""Robots from URDF and MJCF files, and export to them: the public functions.
 
-``load_model`` reads a file that nobody vouches for (``guard``), by its root element: ``<robot>`` is URDF (``urdf``),
-``<mujoco>`` is MJCF (``mjcf``). The feet are found (``feet``) and the legs put in the order LF, RF, LH, RH.
-``to_urdf``, ``to_mjcf`` and ``write`` go the other way (``export``).
+``load_model`` reads an untrusted file (``guard``), by its root element: ``<robot>`` is URDF (``urdf``), ``<mujoco>`` is
+MJCF (``mjcf``). The feet are found (``feet``) and the legs put in the order LF, RF, LH, RH. ``to_urdf``, ``to_mjcf``
+and ``write`` export a robot (``export``).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from footfall.robot.model.description import Pose, Provenance, Robot
 from footfall.robot.model.parts import Foot, Joint
 
 _TRIANGLE_SLACK = 1e-6
-GROUND_FRICTION = 0.8  # of ``contact.ground.Plane`` and of the command line
-_LARGE = 20.0  # [m] no robot is longer, but one in millimetres is
+GROUND_FRICTION = 0.8  # as in ``contact.ground.Plane`` and on the command line
+_LARGE = 20.0  # [m]: a longer robot is probably in millimetres
 
 __all__ = ["ModelWarning", "draft_of", "load_model", "read_draft", "to_mjcf", "to_urdf", "write"]
 
@@ -44,12 +44,12 @@ def load_model(
     """Return the robot of a URDF or MJCF file.
 
     ``feet``: None finds them; or a list of link (or collision shape) names, a dictionary {foot: link}, or ``Foot``
-    objects; an empty list for none. ``floating``: None means a floating base for URDF, and for MJCF what the file says.
-    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them turn, for the controller ``Wheels``.
-    ``root``: the link or body that the robot hangs on, where the file holds several. ``forward``: the axis of the base
-    along which the robot faces, x, -x, y or -y; found by the names of its legs unless given. ``repair_inertia``:
-    inertias that no link can have are replaced by those of the links' shapes.
-    Meshes are not needed and not read, a foot's apart; one ``ModelWarning`` lists what is assumed or left out.
+    objects; an empty list for none. ``floating``: None means a floating base for URDF, and as in the file for MJCF.
+    ``lock_wheels``: a robot on wheels stands on them as on feet; False lets them rotate, for the controller ``Wheels``.
+    ``root``: the root link or body of the robot, if the file has several. ``forward``: the axis of the base along which
+    the robot faces, x, -x, y or -y; found by the names of its legs unless given. ``repair_inertia``: impossible
+    inertias are replaced by those of the links' shapes. Meshes are not read, except for a foot's; one ``ModelWarning``
+    lists assumptions and omissions.
     """
     try:
         file = Path(path).expanduser()
@@ -74,7 +74,7 @@ def load_model(
 def read_draft(
     file: Path, floating: bool | None = None, base: str | None = None, repair: bool = False
 ) -> tuple[Draft, Package]:
-    """Return what a URDF or MJCF file states, and its package; ``base``: the robot's root, where there are several."""
+    """Return the draft of a URDF or MJCF file, and its package; ``base``: the robot's root, if there are several."""
     root = parse_xml(read_bytes(file), file.name)
     package = Package(file)
     if root.tag == "robot":
@@ -92,7 +92,7 @@ def read_draft(
 
 
 def draft_of(robot: Robot) -> tuple[Draft, Package]:
-    """Return the contents of a robot file; where it has several roots, those of the robot."""
+    """Return the contents of a robot file; if it has several roots, those of the robot."""
     assert robot.model_file is not None
     try:
         return read_draft(robot.model_file)
@@ -106,18 +106,18 @@ def _assemble(
 ) -> tuple[Robot, list[str]]:
     where = file.name
     draft.check(where)
-    turned = None if draft.floating else "x"  # what stands on the ground is as it was put there
+    turned = None if draft.floating else "x"  # objects on the ground keep their placement
     turned = forward or turned or FootFinder(draft).facing()
     if turned != "x":
         draft = draft.facing(turned)
         if forward is None:
-            words = f"it faces {turned} by the names of its legs, and is turned to face x (forward='x' if it does not)"
+            words = f"it faces {turned} by the names of its legs, and is rotated to face x (forward='x' if it does not)"
             draft.remarks.append(words)
     wrong = impossible(draft)
     odd = [link.name for link in draft.links if link.as_published]
     if wrong and not repair:
         first = next(iter(wrong))
-        draft.remarks.append(f"the inertia of {listed(list(wrong))} cannot be: {wrong[first]}; {REMEDY}")
+        draft.remarks.append(f"the inertia of {listed(list(wrong))} is impossible: {wrong[first]}; {REMEDY}")
     replaced = list(dict.fromkeys([*draft.broken, *wrong])) if repair else []
     robot, finder = _built(repaired(draft, replaced), given, file, lock_wheels, odd)
     failing = _failing(robot, odd)
@@ -131,7 +131,7 @@ def _assemble(
         also = f" (in all: {more})" if len(failing) > 1 else ""
         raise ModelError(f"inertia of link '{names[0]}' {words}{also}; {REMEDY}")
     if replaced:
-        draft.remarks.append(f"the inertia of {listed(replaced)} could not be and is replaced by that of its shape")
+        draft.remarks.append(f"the inertia of {listed(replaced)} was impossible and is replaced by that of its shape")
         chosen = Provenance("chosen", f"of its shape, as {where} has none that can be")
         of_links = {f"{name}.inertia": chosen for name in replaced}
         robot = robot.replace(provenance={**robot.provenance, **of_links})
@@ -146,20 +146,21 @@ def _assemble(
 
 
 def _built(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, odd: list[str]) -> tuple[Robot, FootFinder]:
-    """The robot of a draft, and what found its feet."""
+    """Return the robot of a draft, and the finder of its feet."""
     finder = FootFinder(draft)
     feet = finder.found() if given is None else finder.given(given)
     finder.check_mirrored(feet)
     if finder.wheels and lock_wheels:
         draft = _locked(draft, finder.wheels)
         feet = [Foot(name=foot.name, link=foot.link, position=foot.position, radius=foot.radius) for foot in feet]
-        finder.remarks.append(f"its wheels are locked and stand as feet do: {', '.join(finder.wheels)}")
+        finder.remarks.append(f"its wheels are locked and serve as feet: {', '.join(finder.wheels)}")
     joints = in_leg_order(draft, feet)
     notes = f"read from {file.name}"
     if feet and not finder.assumed:
         notes += "; its feet are spheres of the file" if given is None else "; its feet were given"
     if odd:
-        notes += f"; tensors that no single body can have, but the bodies they are welded into: {', '.join(odd)}"
+        notes += "; tensors impossible for a single body, but possible for the bodies into which they are welded: "
+        notes += ", ".join(odd)
     robot = Robot(
         name=draft.name,
         links=draft.links,
@@ -177,7 +178,7 @@ def _built(draft: Draft, given: FeetGiven, file: Path, lock_wheels: bool, odd: l
 
 
 def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
-    """Return the friction of the feet in the file, unless that is what grounds have anyway."""
+    """Return the friction of the feet in the file, unless it is the grounds' default."""
     reported = sorted({value for foot in feet for value in draft.frictions.get(foot.link, ())} - {GROUND_FRICTION})
     if not reported:
         return []
@@ -186,7 +187,7 @@ def _frictions(draft: Draft, feet: list[Foot]) -> list[str]:
 
 
 def _locked(draft: Draft, names: list[str]) -> Draft:
-    """The draft with some joints fixed at zero."""
+    """Return the draft with some joints fixed at zero."""
     joints = [
         Joint(
             name=joint.name,
@@ -211,7 +212,7 @@ def _pose(joints: list[Joint], positions: dict[str, float], height: float) -> Po
 
 
 def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
-    """Feet whose sphere was fitted or stated, not read."""
+    """Return feet whose sphere was fitted or assumed, not read."""
     return {
         f"{foot.name}.{key}": Provenance("chosen", finder.assumed[foot.name])
         for foot in feet
@@ -221,8 +222,9 @@ def _assumed(feet: list[Foot], finder: FootFinder) -> dict[str, Provenance]:
 
 
 def _failing(robot: Robot, odd: list[str]) -> list[tuple[list[str], str]]:
-    """(links, what is wrong) of every body that cannot be. Links are allowed odd tensors; the moving bodies that they
-    are welded into are not."""
+    """Return (links, fault) of every body that is physically impossible. Links may have odd tensors, but not the
+    moving bodies into which they are welded.
+    """
     found = []
     for body in robot.tree.bodies:
         if body.inertia.m <= 0:
@@ -231,10 +233,8 @@ def _failing(robot: Robot, odd: list[str]) -> list[tuple[list[str], str]]:
         if not members:
             continue
         a, b, c = np.linalg.eigvalsh(tensor_about_com(body.inertia.m, body.inertia.h, body.inertia.I))
-        least = (
-            2 * body.inertia.m * POINT_SIZE**2 + 1e-14 * np.abs(body.inertia.I).max()
-        )  # and what rounding makes of it
-        if c <= least or a < -1e-9 * c:  # nothing but point masses at one place
+        least = 2 * body.inertia.m * POINT_SIZE**2 + 1e-14 * np.abs(body.inertia.I).max()  # tolerance for rounding
+        if c <= least or a < -1e-9 * c:  # only point masses at one position
             found.append((members, f"is not positive: principal moments {a:.4g}, {b:.4g}, {c:.4g} kg m² of its body"))
         elif a + b < c * (1 - _TRIANGLE_SLACK):
             found.append(
@@ -244,7 +244,7 @@ def _failing(robot: Robot, odd: list[str]) -> list[tuple[list[str], str]]:
 
 
 def _not_read(package: Package) -> list[str]:
-    """Return the warnings about files that the model names and that are missing or may not be opened."""
+    """Return warnings about referenced files that are missing or may not be opened."""
     outside, missing, remarks = list(package.outside), list(package.missing), []
     if outside:
         more = "" if len(outside) == 1 else f", as are {len(outside) - 1} more like it"

@@ -1,4 +1,4 @@
-"""The robots of the papers, and one with closed loops, each in its own file: the only home of their numbers.
+"""The robots of the papers, and one with closed loops, one file each; their numbers are defined only here.
 
 Names, for every robot: legs and feet ``LF RF LH RH`` in this order; joints ``LF_abad``, ``LF_hip``, ``LF_knee``; the
 link that joint ``X`` carries is ``X_link``; the root link is ``trunk``. Beyond these: ``spine_pitch`` and
@@ -28,7 +28,7 @@ _ROBOTS: dict[str, Callable[..., Robot]] = {
     "dynakat": dynakat,
     "fivebar": fivebar,
 }
-_MACHINES: dict[str, Callable[..., Robot]] = {"one_leg": one_leg, "biped": biped}  # of the lecture slides
+_MACHINES: dict[str, Callable[..., Robot]] = {"one_leg": one_leg, "biped": biped}  # machines of the lecture slides
 
 
 def names() -> tuple[str, ...]:
@@ -37,7 +37,7 @@ def names() -> tuple[str, ...]:
 
 
 def machines() -> tuple[str, ...]:
-    """Return the machines of the lecture slides, which are not quadrupeds but have modes and flat feet."""
+    """Return the machines of the lecture slides, which are not quadrupeds, but have contact modes and flat feet."""
     return tuple(_MACHINES)
 
 

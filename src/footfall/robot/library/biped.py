@@ -1,8 +1,8 @@
-"""The biped of the lecture slides on floating-base robots. They print no numbers; all are chosen.
+"""The biped of the lecture slides on floating-base robots. The slides give no numbers; all are chosen.
 
-With ``feet="points"``: legs of three joints (roll, pitch, knee), as much as a point foot needs. With ``feet="flat"``: a
-yaw joint at the hip and an ankle with pitch and roll besides, six joints a leg, and soles of 0.20 m by 0.10 m: as much
-as a foot that lies on the ground needs to be put anywhere.
+With ``feet="points"``: legs of three joints (roll, pitch, knee), as needed for a point foot. With ``feet="flat"``:
+additionally a yaw joint at the hip and an ankle with pitch and roll, six joints per leg, and soles of 0.20 m by 0.10 m:
+as needed to place a flat foot anywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _X, _Y, _Z = np.eye(3)
 
 
 def biped(feet: str = "points") -> Robot:
-    """Return a torso on two legs: 12 degrees of freedom on points, 18 on soles."""
+    """Return a torso on two legs: 12 degrees of freedom with point feet, 18 with soles."""
     if feet not in FEET:
         raise unknown("feet of the biped", feet, FEET)
     links = [Link(name="torso", mass=20.0, com=0.2 * _Z, inertia=np.diag([0.8, 0.7, 0.3]), box=(0.2, 0.3, 0.4))]
@@ -71,7 +71,7 @@ def biped(feet: str = "points") -> Robot:
 
 
 def _sole(side: str, links: list[Link], joints: list[Joint]) -> FlatFoot:
-    """An ankle of two joints and a foot whose sole lies below it; the foot's point is the middle of the sole."""
+    """Add an ankle of two joints and a foot whose sole lies below it; the foot's point is the middle of the sole."""
     links += [
         Link(name=f"{side}_ankle_link", mass=0.3, com=np.zeros(3), inertia=4e-4 * np.eye(3)),
         Link(

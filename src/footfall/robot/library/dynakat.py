@@ -20,7 +20,7 @@ from footfall.spatial.transform import Transform
 
 LEG_LAYOUTS = ("mirrored", "identical")
 
-# Published lengths [m]: sideways from the hip's pitch axis to the roll axis, then roll to knee to ankle to foot
+# Published lengths [m]: sideways from the hip's pitch axis to the roll axis, then from roll to knee to ankle to foot
 OFFSET, THIGH, SHANK, FOOT = 0.030, 0.100, 0.075, 0.050
 
 # Chosen: masses [kg], boxes [m], centres of mass [m] of a leg whose offset points to -y
@@ -32,14 +32,14 @@ LINKS = {
     "knee": (0.10, (0.025, 0.02, 0.075), (0.0, 0.0, -0.0375)),
     "ankle": (0.05, (0.02, 0.02, 0.05), (0.0, 0.0, -0.025)),
 }
-LIMIT = {"hip": 1.6, "abad": 0.8, "knee": 2.4, "ankle": 2.4}  # [rad], either way
+LIMIT = {"hip": 1.6, "abad": 0.8, "knee": 2.4, "ankle": 2.4}  # [rad], in both directions
 TORQUE = 3.1  # [N m]
 FOOT_RADIUS = 0.01
-HIP_HEIGHT = 0.18  # of a standing robot over the ground [m]
+HIP_HEIGHT = 0.18  # height of the standing robot [m]
 
 
 def table(leg: str = "RF", side: int = -1) -> list[dh.Row]:
-    """Table I for one leg; ``side`` = -1 as printed (offset towards -y), +1 its mirror image."""
+    """Return Table I for one leg; ``side`` = -1 as printed (offset towards -y), +1 its mirror image."""
     right = math.pi / 2
     return [
         dh.Row(alpha=right),
@@ -53,10 +53,10 @@ def table(leg: str = "RF", side: int = -1) -> list[dh.Row]:
 
 
 def dynakat(legs: str = "mirrored") -> Robot:
-    """DynaKat: 22 degrees of freedom, 3.5 kg (the report gives no mass: chosen).
+    """Return DynaKat: 22 degrees of freedom, 3.5 kg (the report gives no mass: chosen).
 
     ``legs``: the report has one table for all legs. ``identical`` follows it to the letter, and the offset of 30 mm
-    points to the right on both sides; ``mirrored`` turns it outboard on the left legs too: a symmetric robot.
+    points to the right on both sides; ``mirrored`` points it outboard on the left legs too: a symmetric robot.
     """
     if legs not in LEG_LAYOUTS:
         raise InputError(f"unknown layout of legs '{legs}': choose {', '.join(LEG_LAYOUTS)}")

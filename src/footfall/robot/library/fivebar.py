@@ -1,8 +1,8 @@
-"""A quadruped with five-bar legs, as Minitaur and Doggo have them, and abduction joints: its numbers are chosen here.
+"""A quadruped with five-bar legs and abduction joints, like Minitaur and Doggo; its numbers are chosen here.
 
-Two coaxial motors at the hip drive a thigh and a crank; shank and rod hang on their ends and are pinned to each other
-at the foot. The tree is cut at that pin: the foot is the shank's, and the loop closes the rod's end to it. Knee and rod
-have no motor. Frames are parallel to the trunk's at zero, legs hanging; positive angles swing forward.
+Two coaxial motors at the hip drive a thigh and a crank; shank and rod are attached to their ends and pinned to each
+other at the foot. The tree is cut at that pin: the foot belongs to the shank, and the loop connects the rod's end to
+it. Knee and rod have no motor. Frames are parallel to the trunk's at zero, legs hanging; positive angles swing forward.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from footfall.robot.model.shapes import box_inertia
 
 TRUNK = (7.0, (0.42, 0.18, 0.10))
 UPPER, LOWER = 0.12, 0.20  # thigh and crank, shank and rod [m]
-PARTS = {  # joint: (the link it hangs on, position there, mass, box, centre of mass, axis)
+PARTS = {  # joint: (parent link, position on it, mass, box, centre of mass, axis)
     "abad": ("trunk", (0.19, 0.07, 0.0), 0.55, (0.08, 0.08, 0.08), (0.0, 0.03, 0.0), (1.0, 0.0, 0.0)),
     "hip": ("abad", (0.0, 0.07, 0.0), 0.18, (0.03, 0.02, UPPER), (0.0, 0.0, -UPPER / 2), (0.0, -1.0, 0.0)),
     "knee": ("hip", (0.0, 0.0, -UPPER), 0.12, (0.02, 0.02, LOWER), (0.0, 0.0, -LOWER / 2), (0.0, -1.0, 0.0)),
@@ -30,7 +30,7 @@ MOTORS = ("abad", "hip", "crank")
 FOOT_RADIUS = 0.018
 ARMATURE, DAMPING, BEARING = 0.004, 0.02, 5e-4  # [kg m²], [N m s/rad] of motors and of plain bearings
 TORQUE, SPEED = 18.0, 40.0  # [N m], [rad/s]
-SPREAD = 0.9  # of thigh and crank from the vertical in the stand [rad]
+SPREAD = 0.9  # angle of thigh and crank from the vertical in the stand [rad]
 
 
 def fivebar() -> Robot:
@@ -83,6 +83,6 @@ def fivebar() -> Robot:
 
 
 def _stand() -> tuple[float, ...]:
-    """abad, hip, knee, crank, rod: thigh and crank spread alike, the foot straight under the hip."""
+    """Return abad, hip, knee, crank, rod: thigh and crank at equal angles, the foot straight below the hip."""
     knee = -math.asin(UPPER / LOWER * math.sin(SPREAD)) - SPREAD
     return 0.0, SPREAD, knee, -SPREAD, -knee

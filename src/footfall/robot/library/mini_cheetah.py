@@ -1,8 +1,8 @@
 """MIT Mini Cheetah, the robot of de Paula et al. 2024: numbers of Cheetah-Software (MIT licence), commit c71c5a13.
 
 Frames: every link frame sits at its joint and is parallel to the trunk's at zero, where the legs hang straight down.
-The source turns its hip frames by π about z; that turn is taken out here, so hip and knee turn about -y of the trunk
-(a positive angle swings the foot forward) and the hip's centre of mass lies inboard.
+The source rotates its hip frames by π about z; this rotation is removed here, so hip and knee rotate about -y of the
+trunk (a positive angle swings the foot forward) and the hip's centre of mass lies inboard.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ MOTOR_KT, MOTOR_R, BATTERY, MOTOR_TORQUE = 0.05, 0.173, 24.0, 3.0
 DAMPING, DRY_FRICTION = 0.01, 0.2
 
 AXIS = {"abad": (1.0, 0.0, 0.0), "hip": (0.0, -1.0, 0.0), "knee": (0.0, -1.0, 0.0)}
-LIMIT = {"abad": 1.5, "hip": 3.1, "knee": 2.7}  # [rad], either way
+LIMIT = {"abad": 1.5, "hip": 3.1, "knee": 2.7}  # [rad], in both directions
 STAND, FOLD = (0.0, -0.8, 1.6), (0.0, -1.4, 2.7)  # abad, hip, knee of every leg [rad]
 
 
 def mini_cheetah(rotors: str = "armature", hip_inertia: str = "realisable") -> Robot:
     """Return the Mini Cheetah: 18 degrees of freedom, 8.252 kg without and 8.912 kg with rotors.
 
-    ``hip_inertia``: no mass distribution has the published hip tensor (its principal moments break A + B >= C);
+    ``hip_inertia``: no mass distribution has the published hip tensor (its principal moments violate A + B >= C);
     ``realisable`` zeroes the off-diagonals, ``as_published`` keeps them.
     """
     if hip_inertia not in HIP_INERTIAS:

@@ -1,6 +1,6 @@
 """The planar one-legged machine of the lecture slides on floating-base robots: a torso, a thigh and a shank.
 
-The slides print no numbers; all are chosen. Its base is made of virtual joints, q = (x_hip, z_hip, torso, hip, knee):
+The slides give no numbers; all are chosen. Its base consists of virtual joints, q = (x_hip, z_hip, torso, hip, knee):
 the hip's position in the plane, the torso's attitude, and two joints with motors, all turning about y. The shank's
 angle is torso + hip + knee.
 """
@@ -21,7 +21,7 @@ class LegNumbers:
     """Masses [kg], lengths [m], distances of centres of mass from the upper end of their links."""
 
     torso_mass: float = 8.0
-    torso_height: float = 0.15  # of its centre of mass above the hip
+    torso_height: float = 0.15  # height of its centre of mass above the hip
     torso_inertia: float = 0.12
     thigh_mass: float = 1.2
     thigh: float = 0.3
@@ -29,7 +29,9 @@ class LegNumbers:
     shank: float = 0.35
 
     def links(self, from_hip: bool = True) -> list[Link]:
-        """Frames at the upper joints, or at the lower ones; rods with their centre in the middle."""
+        """Return the links, with frames at the upper joints or at the lower ones; rods with their centre in the
+        middle.
+        """
         up = 0.0 if from_hip else 1.0
         torso = Link(
             name="torso", mass=self.torso_mass, com=self.torso_height * _Z, inertia=self.torso_inertia * np.eye(3)

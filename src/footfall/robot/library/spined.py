@@ -2,8 +2,8 @@
 
 Topology, eqs. (3)-(4) and Table 1 of the paper: the main body is the base, its frame at its centre of mass; the front
 body pitches at +L_b/2 (axis -y: positive lifts the nose), the hind body rolls at -L_b/2 (axis +x); abad (+x) and hip
-(+y) axes meet in one point, then hip and knee are parallel. Links are solid boxes. Frames here are parallel to the
-main body's at zero.
+(+y) axes intersect, and hip and knee are parallel. Links are solid boxes. Frames here are parallel to the main body's
+at zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from footfall.robot.model.shapes import box_inertia
 # Chosen lengths [m]: of the main body, from a spine joint to the hips, width and height of the bodies, thigh, shank
 MAIN_LENGTH, FRONT_LENGTH, HIND_LENGTH, WIDTH, HEIGHT, THIGH, SHANK = 0.24, 0.24, 0.24, 0.24, 0.12, 0.25, 0.25
 FOOT_RADIUS = 0.02
-HIP_HEIGHT = 0.45  # of a standing robot over the ground [m]
+HIP_HEIGHT = 0.45  # height of the standing robot [m]
 # Chosen masses [kg], boxes [m] and centres of mass [m]
 BODY = (7.5, (0.24, 0.24, 0.12))
 FRONT_COM, HIND_COM = (0.12, 0.0, 0.0), (-0.12, 0.0, 0.0)
@@ -35,7 +35,7 @@ SPINE_TORQUE, LEG_TORQUE = 80.0, 60.0
 
 
 def leg_table(leg: str) -> list[dh.Row]:
-    """Table 1 of the paper for one leg (modified convention; see dh.py)."""
+    """Return Table 1 of the paper for one leg (modified convention; see dh.py)."""
     return [
         dh.Row(joint=f"{leg}_abad"),
         dh.Row(alpha=-np.pi / 2, joint=f"{leg}_hip"),
@@ -45,7 +45,9 @@ def leg_table(leg: str) -> list[dh.Row]:
 
 
 def spined(knees: str = "behind") -> Robot:
-    """The spined quadruped: 20 degrees of freedom, 30 kg, a quarter of it in the legs; ``knees`` as for ``xiling``."""
+    """Return the spined quadruped: 20 degrees of freedom, 30 kg, a quarter of it in the legs; ``knees`` as for
+    ``xiling``.
+    """
     bend = knee_bend(knees)
     mass, size = BODY
     tensor = box_inertia(mass, size)

@@ -1,6 +1,6 @@
 """XiLing, the quadruped of Yan et al. 2021: its motors are published; its dimensions and masses are chosen here.
 
-Frames are parallel to the trunk's at zero, legs hanging; abad turns about +x, hip and knee about +y. (The paper has x
+Frames are parallel to the trunk's at zero, legs hanging; abad rotates about +x, hip and knee about +y. (The paper has x
 forward, y up, z right, numbers its legs LF, LH, RH, RF, and mirrors the positive directions between the sides: see
 ``notes``.)
 """
@@ -33,7 +33,7 @@ PEAK_TORQUE, CONTINUOUS_TORQUE, SPEED, GEAR, KNEE_BELT = 108.0, 40.0, 350 * 2 * 
 
 
 def xiling(knees: str = "behind") -> Robot:
-    """XiLing: 18 degrees of freedom, 41.2 kg; ``knees`` stand ``behind`` the hips or in ``front`` of them."""
+    """Return XiLing: 18 degrees of freedom, 41.2 kg; ``knees`` are ``behind`` the hips or in ``front`` of them."""
     bend = knee_bend(knees)
     mass, size = TRUNK
     links = [Link(name="trunk", mass=mass, inertia=box_inertia(mass, size), box=size)]

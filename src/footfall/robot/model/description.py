@@ -54,14 +54,14 @@ class Pose:
 
 
 class Poses(dict[str, Pose]):
-    """Poses by name; one that is not there is answered with those that are."""
+    """Poses by name; an unknown name raises with the existing ones."""
 
     def __missing__(self, name: str) -> Pose:
         raise unknown("pose", name, self, "this robot has")
 
 
 class Parts(tuple[_Part, ...]):
-    """Parts of a robot by their number, or by name: ``robot.joints["LF_knee"]``."""
+    """Parts of a robot by index, or by name: ``robot.joints["LF_knee"]``."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Parts(tuple[_Part, ...]):
 
 
 class _RobotClass(type):
-    """The class of ``Robot``, which says what names of other libraries (``Robot.from_urdf``) are called here."""
+    """The metaclass of ``Robot``, which explains names of other libraries (``Robot.from_urdf``)."""
 
     def __getattr__(cls, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -86,17 +86,17 @@ class _RobotClass(type):
 class Robot(metaclass=_RobotClass):
     """A tree of links on a floating or fixed base.
 
-    ``links[0]`` need not be the root: the one link that is no joint's child is. ``joints`` are in the order in which
-    they were given, fixed ones included. q and v go depth first along the tree, in the order of ``joint_names``, which
-    may differ (it does for the library's ``spined``): go by ``joint_names``, with ``robot.joint(name)``, to walk along
-    q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds their mass to the parent and adds
-    gear² J to the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance`` maps patterns such as
-    ``"*.mass"`` to where the values come from; the last matching pattern applies.
+    ``links[0]`` need not be the root, which is the link that is not the child of a joint. ``joints`` are in the order
+    in which they were given, fixed ones included. q and v go depth first along the tree, in the order of
+    ``joint_names``, which may differ (it does for the library's ``spined``): use ``joint_names``, with
+    ``robot.joint(name)``, to iterate along q. ``rotors`` is the rotor model: ``none`` ignores them, ``armature`` welds
+    their mass to the parent and adds gear² J to the joint, ``exact`` keeps the gyroscopic coupling too. ``provenance``
+    maps patterns such as ``"*.mass"`` to where the values come from; the last matching pattern applies.
     """
 
     name: str
     links: Sequence[Link]
-    joints: Sequence[Joint] = ()  # as they were given; q is in the order of joint_names
+    joints: Sequence[Joint] = ()  # as given; q is in the order of joint_names
     feet: Sequence[Foot] = ()
     actuators: Sequence[Actuator] = ()
     floating: bool = True
@@ -126,11 +126,11 @@ class Robot(metaclass=_RobotClass):
                 raise ModelError(
                     f"robot '{self.name}' has two {'feet' if kind == 'foot' else f'{kind}s'} named '{min(twice)}'"
                 )
-        tree = self.tree  # finds unknown names, cycles and two roots
+        tree = self.tree  # raises for unknown names, cycles and two roots
         check_masses(self, tree)
         if self.loops:
             check_loops(self, tree)
-            _ = self.loop_axes  # finds loops that nothing can close
+            _ = self.loop_axes  # raises for loops that cannot be closed
         links = [link.name for link in self.links]
         for foot in self.feet:
             if foot.link not in links:
@@ -156,20 +156,21 @@ class Robot(metaclass=_RobotClass):
     # -- sizes and names ---------------------------------------------------------------------------------------------
     @cached_property
     def tree(self) -> Tree:
-        """The moving bodies, numbered root to leaves, fixed joints fused: what algorithms walk."""
+        """Return the moving bodies, numbered root to leaves, with fixed joints fused: the input of algorithms."""
         return Tree.of(self)
 
     @cached_property
     def limb_frames(self) -> LimbFrames:
-        """Frames in which like limbs look alike, for compiled steps."""
+        """Return frames in which equal limbs have equal numbers, for compiled steps."""
         with nptrace.untraced():
             return LimbFrames.of(self.tree)
 
     @cached_property
     def parallel_joints(self) -> dict[int, float]:
-        """``Tree.parallel_joints``: known before a trace, like ``limb_frames``.
+        """Return ``Tree.parallel_joints``: known before a trace, like ``limb_frames``.
 
-        A joint that is one in some of several like limbs only is none: limbs that run side by side have one program.
+        A joint that is parallel in only some of several equal limbs does not count: limbs that run side by side share
+        one program.
         """
         with nptrace.untraced():
             found = self.tree.parallel_joints()
@@ -188,14 +189,14 @@ class Robot(metaclass=_RobotClass):
 
     @cached_property
     def passive_joints(self) -> tuple[int, ...]:
-        """Joints of loops that have no motor, where others have one: no command moves them."""
+        """Return joints of loops that have no motor, where others have one: they cannot be commanded."""
         driven = {actuator.joint for actuator in self.actuators}
         if not (self.loops and driven):
             return ()
         return tuple(j for j, name in enumerate(self.joint_names) if name not in driven)
 
     def with_tree(self, tree: Tree) -> Robot:
-        """Return an unchecked copy for algorithms that walk the tree, which see it so; links, joints and feet stay."""
+        """Return an unchecked copy with another tree for the algorithms; links, joints and feet are unchanged."""
         copy = self.with_parameters({})
         copy.__dict__["tree"] = tree
         return copy
@@ -203,7 +204,7 @@ class Robot(metaclass=_RobotClass):
     def in_limb_frames(self) -> Robot:
         """Return the robot with equal frames in equal legs, for faster steps; itself if there are none.
 
-        Its joints, links and feet are as they were: only algorithms that walk the tree may have it.
+        Its joints, links and feet are unchanged: it is meant only for algorithms that traverse the tree.
         """
         if not self.limb_frames:
             return self
@@ -222,17 +223,17 @@ class Robot(metaclass=_RobotClass):
 
     @property
     def nj(self) -> int:
-        """Number of moving joints."""
+        """Return the number of moving joints."""
         return len(self.tree.bodies) - 1
 
     @property
     def nv(self) -> int:
-        """Degrees of freedom: 6 of a floating base, and the joints."""
+        """Return the degrees of freedom: 6 for a floating base, plus the joints."""
         return self.nj + self.tree.base_dof
 
     @property
     def nq(self) -> int:
-        """Length of q: one more than nv with a floating base, for its quaternion."""
+        """Return the length of q: one more than nv with a floating base, for its quaternion."""
         return self.nj + (7 if self.floating else 0)
 
     @property
@@ -241,7 +242,7 @@ class Robot(metaclass=_RobotClass):
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Moving joints in the order of q and v."""
+        """Return the moving joints in the order of q and v."""
         return self.tree.joint_names
 
     @property
@@ -250,13 +251,13 @@ class Robot(metaclass=_RobotClass):
 
     @property
     def trunk(self) -> str:
-        """Name of the heaviest link of the base, whose root is often a massless frame."""
+        """Return the name of the heaviest link of the base, whose root is often a massless frame."""
         frames = self.tree.frames
         return max((link for link in self.links if frames[link.name][0] == 0), key=lambda link: link.mass).name
 
     @property
     def mass(self) -> float:
-        """Total mass [kg], welded rotors included when they count."""
+        """Return the total mass [kg], including modelled rotors."""
         return sum(body.inertia.m for body in self.tree.bodies)
 
     def link(self, name: str) -> Link:
@@ -270,7 +271,7 @@ class Robot(metaclass=_RobotClass):
         return self.feet[self.foot_index(name)]
 
     def foot_index(self, name: str) -> int:
-        """Return the number of a foot, which ``foot`` finds, in ``feet`` and in arrays with a row for every foot."""
+        """Return the index of a foot, found as in ``foot``, in ``feet`` and in arrays with a row for every foot."""
         names = self.foot_names
         if name in names:
             return names.index(name)
@@ -285,7 +286,9 @@ class Robot(metaclass=_RobotClass):
     # -- states ------------------------------------------------------------------------------------------------------
     @hints.takes({})
     def state(self, pose: str | np.ndarray | None = None, height: float | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """(q, v) at rest and level: in a named pose, with given joint positions, or all zero; at the given height."""
+        """Return (q, v) at rest and level: in a named pose, with given joint positions, or all zero; at a given
+        height.
+        """
         if pose is None:
             joints, z = np.zeros(self.nj), 0.0
         elif isinstance(pose, str):
@@ -315,14 +318,16 @@ class Robot(metaclass=_RobotClass):
         return dataclasses.replace(self, **{**parts, **fields})
 
     def with_parameters(self, parameters: Mapping[str, Scalar]) -> Robot:
-        """An *unchecked* copy with the named parameters set: values may be traced symbols (``free`` of ff.compile)."""
+        """Return an *unchecked* copy with the named parameters set: values may be traced symbols (``free`` of
+        ff.compile).
+        """
         copy = object.__new__(Robot)
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         values.update(self._with_parameters(parameters, checked=False))
         for key, value in values.items():
             object.__setattr__(copy, key, value)
         moved = any(path.endswith((".rotation", ".axis", ".origin", ".position")) for path in parameters)
-        # traced numbers show no zeros
+        # traced numbers do not show zeros
         copy.__dict__["limb_frames"] = LimbFrames() if moved else self.limb_frames
         copy.__dict__["parallel_joints"] = {} if moved else self.parallel_joints
         copy.__dict__["loop_axes"] = self.loop_axes
@@ -350,7 +355,7 @@ class Robot(metaclass=_RobotClass):
             for index, part in enumerate(getattr(self, kind)):
                 if part.name == name and key in keys:
                     return kind, index, part, key
-        if name in ("trunk", "base") and name != self.trunk:  # of every robot, whatever its file calls it
+        if name in ("trunk", "base") and name != self.trunk:  # exists for every robot, whatever its name in the file
             return self._find(f"{self.trunk}.{key}")
         raise unknown("parameter", path, self.parameter_names(), f"robot '{self.name}' has")
 
@@ -370,7 +375,7 @@ class Robot(metaclass=_RobotClass):
 
     # -- provenance and identity -------------------------------------------------------------------------------------
     def provenance_of(self, path: str) -> Provenance:
-        """Return where the value of a parameter comes from: ``robot.provenance_of("trunk.mass").status``."""
+        """Return the origin of a parameter's value: ``robot.provenance_of("trunk.mass").status``."""
         self._find(path)
         found = [p for pattern, p in self.provenance.items() if fnmatch.fnmatchcase(path, pattern)]
         if not found:
@@ -381,9 +386,9 @@ class Robot(metaclass=_RobotClass):
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything that enters a computation; equal robots have equal digests.
+        """Return a digest of everything that enters a computation; equal robots have equal digests.
 
-        A robot with parts of a user's class equals itself alone: what such a class does is not in its numbers.
+        A robot with user-defined classes equals only itself: the behaviour of such a class is not in its numbers.
         """
         return digest_of(self) or f"user-defined {uuid.uuid4().hex}"
 
@@ -393,7 +398,7 @@ class Robot(metaclass=_RobotClass):
         )
 
     def _repr_html_(self) -> str:
-        """In a notebook: what it is, and a drawing of how it stands."""
+        """Return a summary and a drawing of the standing robot for notebooks."""
         from footfall.draw.drawing import card
 
         return card(self)

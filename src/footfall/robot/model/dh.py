@@ -1,15 +1,15 @@
 """Robots from Denavit-Hartenberg tables: eq. (1) and Table 1 of Adak et al., Table I of the DynaKat report.
 
-Two conventions are in use and neither paper names its own. ``standard``: a row is Rz(θ) Tz(d) Tx(a) Rx(α), and joint
-i turns about the z axis of the frame *before* its row (DynaKat). ``modified`` (Craig): a row is Rx(α) Tx(a) Rz(θ)
-Tz(d), and joint i turns about the z axis *after* α and a (eq. (1) of Adak et al., whose a_i, α_i, d_i+1, θ_i+1 share
+Two conventions are in use and neither paper names its choice. ``standard``: a row is Rz(θ) Tz(d) Tx(a) Rx(α), and joint
+i rotates about the z axis of the frame *before* its row (DynaKat). ``modified`` (Craig): a row is Rx(α) Tx(a) Rz(θ)
+Tz(d), and joint i rotates about the z axis *after* α and a (eq. (1) of Adak et al., whose a_i, α_i, d_i+1, θ_i+1 share
 a row here).
 
-A robot built from a table has, with ``frames="aligned"``, link frames at the joints and parallel to the parent's
-frame when all joints are zero: the axes of the common tables then lie along coordinate axes, so that rotations keep
-their structural zeros. ``frames="dh"`` keeps the table's own axes, every joint along +z; a link frame still sits on
-its joint, since a joint moves its child about the child's origin, while the standard convention puts its frames at
-the far ends of the links.
+A robot built from a table has, with ``frames="aligned"``, link frames at the joints and parallel to the parent's frame
+when all joints are zero: the axes of the common tables then lie along coordinate axes, so that rotations keep their
+structural zeros. ``frames="dh"`` keeps the table's axes, every joint along +z; a link frame is still at its joint,
+since a joint moves its child about the child's origin, while the standard convention puts its frames at the far ends of
+the links.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Limb:
 
 
 def row_transform(row: Row, value: float = 0.0, convention: str = "standard") -> Transform:
-    """Return the pose of the frame after a row in the frame before it, the joint standing at ``value`` [rad or m]."""
+    """Return the pose of the frame after a row in the frame before it, with the joint at ``value`` [rad or m]."""
     _check(convention, CONVENTIONS, "convention")
     moves = row.joint is not None
     theta = row.theta + (value if moves and row.kind == "revolute" else 0.0)
@@ -92,7 +92,7 @@ def row_transform(row: Row, value: float = 0.0, convention: str = "standard") ->
 
 
 def forward(rows: Sequence[Row], values: Sequence[float] = (), convention: str = "standard") -> list[Transform]:
-    """Return poses of the frames after every row, where the table starts; ``values`` in the order of the joints."""
+    """Return poses of the frames after every row, in the table's first frame; ``values`` in the order of the joints."""
     moving = [row for row in rows if row.joint is not None]
     values = list(values) if len(values) else [0.0] * len(moving)
     if len(values) != len(moving):
@@ -171,7 +171,9 @@ def robot(
     frames: str = "aligned",
     **fields: Any,
 ) -> Robot:
-    """A trunk with limbs from tables; each limb ends in a spherical foot of its name at the table's last frame."""
+    """Return a trunk with limbs from tables; each limb ends in a spherical foot of its name at the table's last
+    frame.
+    """
     links, joints, feet = [trunk], list[Joint](), list[Foot]()
     for limb in limbs:
         made = chain(limb.rows, trunk.name, limb.links, limb.mount, limb.settings, convention, frames)
@@ -182,14 +184,14 @@ def robot(
 
 
 def _split(row: Row, convention: str) -> tuple[Transform, Transform]:
-    """A row at zero as what comes before its joint's axis and what comes after."""
+    """Split a row at zero into the transforms before and after its joint's axis."""
     turn = Transform(about_z(row.theta), np.array([0.0, 0.0, row.d]))
     tilt = Transform(about_x(row.alpha), np.array([row.a, 0.0, 0.0]))
     return (Transform.identity(), turn @ tilt) if convention == "standard" else (tilt, turn)
 
 
 def _snap(X: Transform) -> Transform:
-    """Rounding residues of cos(π/2) removed, so that axes and offsets along coordinate axes stay there."""
+    """Remove rounding residues of cos(π/2), so that axes and offsets along coordinate axes are exact."""
     return Transform(snapped(X.R), np.where(np.abs(X.p) < 1e-16, 0.0, X.p))
 
 

@@ -1,8 +1,8 @@
 """A robot as JSON and back, without loss: equal digests, poses, provenance and notes.
 
-Recordings carry their robot this way, so that they open without the model file it came from. What is read is checked
-by the same constructors as every other robot; nothing is evaluated. JSON has no infinities, so that a joint without
-limits says ``"-inf"`` and ``"inf"``.
+Recordings contain their robot in this form, so that they open without its model file. The data is checked by the
+constructors of all robots; nothing is evaluated. JSON has no infinities, so a joint without limits has ``"-inf"`` and
+``"inf"``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from footfall.robot.model.parts import Actuator, FlatFoot, Foot, Joint, Link, Ro
 from nptrace._types import Given
 
 FORMAT = 1
-_NOT_KEPT = ("model_file",)  # a path of this machine, which a file from elsewhere must not name
+_NOT_KEPT = ("model_file",)  # a path on this machine, which an external file must not name
 _SAME = 1e-12  # a unit vector that is normalised again may move its last bit
 _Kind = TypeVar("_Kind")
 
@@ -122,7 +122,7 @@ def _sequence(value: Given, key: str) -> list[Given]:
 
 
 def _known(kind: type, data: Given) -> dict[str, Given]:
-    """The entries of a JSON object that is to become ``kind``; one that it does not have is an error."""
+    """Return the entries of a JSON object that is to become ``kind``; an unknown entry is an error."""
     if not isinstance(data, dict):
         raise ModelError(f"a {kind.__name__.lower()} of the robot's JSON must be an object, got {data!r}")
     names = [f.name for f in dataclasses.fields(kind) if f.name not in _NOT_KEPT]

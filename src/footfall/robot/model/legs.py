@@ -1,4 +1,4 @@
-"""Legs: their names and those that others give them, their order, and the mirroring of a left fore leg's numbers."""
+"""Legs: their names and common synonyms, their order, and the mirroring of a left fore leg's numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from nptrace.array_types import Float
 
 # name: (+1 fore, -1 hind; +1 left, -1 right), in the order of q
 LEGS: dict[str, tuple[int, int]] = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}
@@ -57,7 +57,7 @@ def mirrored_limits(limits: tuple[float, float], bend: int) -> tuple[float, floa
 
 
 def leg_of(name: str) -> str | None:
-    """Return LF, RF, LH or RH of a name that says so: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
+    """Return LF, RF, LH or RH for a name that contains it: FL_foot, LF_FOOT, toeRL, front_left_foot, hind-right, ..."""
     tokens = _tokens(name)
     for token in tokens:
         if token in _CODES:
@@ -69,7 +69,7 @@ def leg_of(name: str) -> str | None:
 
 
 def foot_of(name: str) -> str | None:
-    """Return LF, RF, LH or RH of a name that says only that: FL, rear_left, RH_FOOT; of FL_hip None."""
+    """Return LF, RF, LH or RH for a name that consists of it: FL, rear_left, RH_FOOT; None for FL_hip."""
     words = {*_CODES, *_ENDS, *_SIDES, *_FOOT_WORDS}
     return leg_of(name) if all(token in words for token in _tokens(name)) and not any(map(str.isdigit, name)) else None
 

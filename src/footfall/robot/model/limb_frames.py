@@ -1,13 +1,13 @@
-"""Frames in which like limbs look alike: what a compiled step needs to run four legs as the lanes of one program.
+"""Frames in which equal limbs have equal numbers, so that a compiled step can run four legs as lanes of one program.
 
-A model file may turn the frames of each leg as it likes. The numbers of its legs then have their zeros and ones in
-different places, a trace simplifies each leg in its own way, and no two legs are one program any more. Here the bodies
-of like limbs are given other frames. Their axes are those of their parent, turned no further than it takes for their
-joint's axis to be the same coordinate axis in all of them; their origin slides along that axis to where the next joint,
-or the foot, is beside it. Joints keep their angles, senses and order, so that q, v, torques and forces are the robot's
-own; the robot's links are not touched, and nothing outside of a step sees these frames.
+A model file may orient the frames of each leg arbitrarily. The numbers of its legs then have their zeros and ones in
+different positions, a trace simplifies each leg differently, and no two legs share a program. Here the bodies of equal
+limbs are given new frames. Their axes are those of their parent under the smallest rotation that makes their joint's
+axis the same coordinate axis in all of them; their origin is moved along that axis to the foot of the perpendicular
+from the next joint, or the foot. Joints keep their angles, signs and order, so that q, v, torques and forces are
+unchanged; the robot's links are not modified, and these frames are used only inside a step.
 
-Where a number is zero or one in some of the limbs only, it is marked, for a trace to keep it as it is in all of them
+A number that is zero or one in only some of the limbs is marked, so that a trace keeps it in all of them
 (``nptrace.no_fold``).
 """
 
@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -26,36 +25,39 @@ from footfall.robot.model.tree import Tree
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew, symmetric
+from nptrace.array_types import Float
 
-_ROUNDING = 8 * np.finfo(float).eps  # a rotation leaves so much of a vector's length where a component was zero
+_ROUNDING = 8 * np.finfo(float).eps  # rounding of a rotation: fraction of a vector's length where a component was zero
 
 Limb = tuple[int, ...]  # its bodies, root first
 
 
 @dataclass(frozen=True)
 class LimbFrames:
-    """How the bodies of like limbs are given like frames, and which of their numbers a trace must not simplify."""
+    """The new frames of the bodies of equal limbs, and which of their numbers a trace must not simplify."""
 
-    new_axes: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)  # R_BN: the new axes of a body in its own
-    rotations: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)  # of its joint's frame in its parent
-    axes: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # of its joint, in the new axes
-    slides: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # of its origin, in the new axes
+    # R_BN: the new axes of a body in its old ones
+    new_axes: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)
+    # rotation of its joint's frame in its parent
+    rotations: dict[int, Float[ndarray, "3 3"]] = field(default_factory=dict)
+    axes: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # axis of its joint, in the new axes
+    slides: dict[int, Float[ndarray, "3"]] = field(default_factory=dict)  # position of its origin, in the new axes
     marks: dict[tuple[int, str], ndarray] = field(default_factory=dict)  # (body, part): which numbers are opaque
 
     @staticmethod
     def of(tree: Tree) -> LimbFrames:
-        """Return the frames for a robot: its own ones for limbs that are alike already, or that have no twin."""
+        """Return the frames for a robot: its own for limbs that are already equal, or that have no counterpart."""
         frames = LimbFrames()
         for limbs in like_limbs(tree):
             frames |= _best(tree, limbs)
         return frames
 
     def __or__(self, other: LimbFrames) -> LimbFrames:
-        """Both; they are about different limbs."""
+        """Combine frames of different limbs."""
         return LimbFrames(*(getattr(self, f.name) | getattr(other, f.name) for f in fields(LimbFrames)))
 
     def __bool__(self) -> bool:
-        """Whether they differ from the robot's own."""
+        """Return whether they differ from the robot's own."""
         return bool(self.new_axes or self.marks)
 
     def into(self, body: int, vector: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
@@ -68,12 +70,12 @@ class LimbFrames:
         return _clean(moved - self.slides[body], moved) if body in self.slides else moved
 
     def place(self, body: int, point: Float[ndarray, "3"], name: object) -> Float[ndarray, "3"]:
-        """Return a point of a body in its new frame, opaque where the feet of like limbs are."""
+        """Return a point of a body in its new frame, opaque where the feet of equal limbs are."""
         moved, which = self.point(body, point), self.marks.get((body, "foot 0"))
         return moved if which is None else nptrace.no_fold(moved, which, name)
 
     def apply(self, tree: Tree) -> Tree:
-        """Return the same robot in these frames; in a trace the marked numbers are opaque."""
+        """Return the robot in these frames; in a trace the marked numbers are opaque."""
         rotated = self._rotated_tree(tree)
         parts = {i: _parts(rotated, i) for i in {i for i, _ in self.marks}}
         for (i, part), which in self.marks.items():
@@ -109,9 +111,9 @@ class LimbFrames:
 
 
 def like_limbs(tree: Tree) -> list[list[Limb]]:
-    """Return limbs that have the same joints and feet in the same order, two or more a group.
+    """Return groups of two or more limbs that have equal joints and feet in equal order.
 
-    A limb is all that hangs on the trunk by one joint; the trunk is the base, and every body with two feet behind it.
+    A limb is everything below one joint of the trunk; the trunk is the base, and every body that carries two feet.
     """
     trunk = [i for i, below in enumerate(tree.subtree) if i == 0 or sum(foot in below for foot in tree.feet) > 1]
     groups: dict[tuple[object, ...], list[Limb]] = defaultdict(list)
@@ -125,7 +127,7 @@ def like_limbs(tree: Tree) -> list[list[Limb]]:
 
 
 def _best(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
-    """Frames for like limbs that leave least to be multiplied, their own ones if nothing stands against them."""
+    """Return the frames for equal limbs with the fewest multiplications; their own ones if equally good."""
     products, own = _marked(LimbFrames(), tree, limbs)
     axes = [np.stack([tree.bodies[i].axis for i in twins]) for twins in zip(*limbs)]
     same_axes = all((a == a[0]).all() for a in axes)
@@ -136,7 +138,9 @@ def _best(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
 
 
 def _rotated(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
-    """Each body's axes are its parent's, turned no further than its joint needs to be about a coordinate axis."""
+    """Return each body's axes: its parent's, under the smallest rotation that puts its joint's axis along a
+    coordinate axis.
+    """
     frames = LimbFrames()
     for twins in zip(*limbs):
         axes_P = [frames.into(tree.parent[i], tree.bodies[i].X_PJ.R @ tree.bodies[i].axis) for i in twins]
@@ -147,7 +151,7 @@ def _rotated(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
             frames.rotations[i] = R_PN = _least_rotation(k, sign * axis_P)
             R_BP = tree.bodies[i].X_PJ.R.T
             frames.new_axes[i] = R_BP @ frames.new_axes.get(tree.parent[i], np.eye(3)) @ R_PN
-    for i in reversed([i for limb in limbs for i in limb]):  # from the feet, for what they hang on to follow
+    for i in reversed([i for limb in limbs for i in limb]):  # from the feet, for their parents to follow
         beside = [frames._origin(tree, k) for k in tree.children[i]]
         beside += [frames.into(i, p) for foot, p in zip(tree.feet, tree.foot_positions) if foot == i]
         if beside:
@@ -156,7 +160,9 @@ def _rotated(tree: Tree, limbs: Sequence[Limb]) -> LimbFrames:
 
 
 def _least_rotation(k: int, axis: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
-    """The least rotation that takes coordinate axis k to ``axis``, after half a turn where the two are opposed."""
+    """Return the smallest rotation that maps coordinate axis k to ``axis``, after half a turn where the two are
+    opposed.
+    """
     if axis[k] < -0.9:
         half_turn = -np.eye(3)
         half_turn[(k + 1) % 3, (k + 1) % 3] = 1.0
@@ -167,7 +173,7 @@ def _least_rotation(k: int, axis: Float[ndarray, "3"]) -> Float[ndarray, "3 3"]:
 
 # -- marks -------------------------------------------------------------------------------------------------------------
 def _marked(frames: LimbFrames, tree: Tree, limbs: Sequence[Limb]) -> tuple[int, LimbFrames]:
-    """(numbers that cost a product, the frames with marks where like limbs differ in zeros and ones)."""
+    """Return (numbers that cost a product, the frames with marks where equal limbs differ in zeros and ones)."""
     tree, products = frames._rotated_tree(tree), 0
     marks: dict[tuple[int, str], ndarray] = {}
     for twins in zip(*limbs):
@@ -185,7 +191,7 @@ _OTHER = 9.0
 
 
 def _kind(x: ndarray) -> ndarray:
-    """Return what a trace would do with a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
+    """Return how a trace treats a number: drop it (0), pass it on (1), change a sign (-1), multiply."""
     return np.where(np.isin(x, (-1.0, 0.0, 1.0)), x, _OTHER)
 
 
@@ -193,7 +199,7 @@ _UPPER = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 
 
 def _parts(tree: Tree, i: int) -> dict[str, ndarray]:
-    """The numbers of a body, by name; of its second moment the upper triangle."""
+    """Return the numbers of a body, by name; the upper triangle of its second moment."""
     body, feet = tree.bodies[i], [p for foot, p in zip(tree.feet, tree.foot_positions) if foot == i]
     parts = {"rotation": body.X_PJ.R, "origin": body.X_PJ.p, "moment": body.inertia.h}
     parts["second moment"] = np.stack([body.inertia.J[row, column] for row, column in _UPPER])
@@ -202,7 +208,7 @@ def _parts(tree: Tree, i: int) -> dict[str, ndarray]:
 
 
 def _with_parts(tree: Tree, parts: dict[int, dict[str, ndarray]]) -> Tree:
-    """The tree with other numbers in some of its bodies: the inverse of ``_parts``."""
+    """Return the tree with other numbers in some of its bodies: the inverse of ``_parts``."""
     bodies, feet = list(tree.bodies), list(tree.foot_positions)
     for i, new in parts.items():
         body = bodies[i]
@@ -219,7 +225,7 @@ def _with_parts(tree: Tree, parts: dict[int, dict[str, ndarray]]) -> Tree:
 
 
 def _clean(x: ndarray, size: ndarray | None = None) -> ndarray:
-    """Numbers with what rounding has left of zeros removed, for numbers of that size; traced ones as they are."""
+    """Return numbers with rounding residues set to zero, for numbers of that size; traced ones unchanged."""
     size = x if size is None else size
     if any(type(v) not in (float, np.float64) for v in (*x.ravel(), *size.ravel())):
         return x

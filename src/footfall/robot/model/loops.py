@@ -1,7 +1,7 @@
-"""Closed loops: what ties links together besides the joints of the tree (five-bar legs, rods, belts, coupled joints).
+"""Closed loops: constraints between links besides the joints of the tree (five-bar legs, rods, belts, coupled joints).
 
 A loop is cut open somewhere, so that the joints are a tree, and closed again by a ``Loop``: two points of two links
-stay together, two frames do, or one joint's position is a polynomial of another's.
+coincide, two frames coincide, or one joint's position is a polynomial of another's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
@@ -18,12 +17,13 @@ from footfall.robot.model.parts import MOST_LENGTH, array_of, name_of
 from footfall.robot.model.tree import Tree
 from footfall.spatial.rotation import about_axis, is_rotation, snapped
 from footfall.spatial.transform import Transform
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
 
 LOOP_KINDS = ("point", "frame", "joint")
-_POSTURES = 24  # random ones, at which it is looked what a loop's ends can do
+_POSTURES = 24  # random states at which the freedom of a loop's ends is determined
 _STILL = 1e-9  # [m] or [rad]: less is rounding
 
 
@@ -31,9 +31,10 @@ _STILL = 1e-9  # [m] or [rad]: less is rounding
 class Loop:
     """A constraint that closes a kinematic loop.
 
-    ``point``: the point ``at`` [m] of link ``first`` stays at the point ``to`` [m] of link ``second``: a pin, a ball.
-    ``frame``: besides, the axes of ``second`` stay rotated by ``rotation`` relative to those of ``first``: a weld.
-    ``joint``: ``first`` and ``second`` are joints, q_first = c_0 + c_1 q_second + c_2 q_second² + ...: a belt, a gear.
+    ``point``: the point ``at`` [m] of link ``first`` coincides with the point ``to`` [m] of link ``second``: a pin or
+    ball joint. ``frame``: additionally, the axes of ``second`` stay rotated by ``rotation`` relative to those of
+    ``first``: a weld. ``joint``: ``first`` and ``second`` are joints, q_first = c_0 + c_1 q_second + c_2 q_second² +
+    ...: a belt, a gear.
     """
 
     name: str
@@ -68,8 +69,9 @@ class Loop:
             object.__setattr__(self, key, value)
 
     def error(self, X_A: Transform, X_B: Transform) -> Float[ndarray, "rows"]:
-        """How far the ends are apart in the axes of ``first``, from the poses of both links in any frame: three numbers
-        [m], and of a frame three more, about [rad]."""
+        """Return the distance of the ends in the axes of ``first``, from the poses of both links in any frame: three
+        numbers [m], and for a frame three more, approximately [rad].
+        """
         p: ndarray = X_A.R.T @ (X_B.point(self.to) - X_A.point(self.at))
         if self.kind == "point":
             return p
@@ -79,7 +81,7 @@ class Loop:
 
 
 def check_loops(robot: Robot, tree: Tree) -> None:
-    """Refuse loops of unknown links or joints, between parts that do not move, and those that nothing can close."""
+    """Raise for loops of unknown links or joints, between fixed parts, and those that cannot be closed."""
     names = [loop.name for loop in robot.loops]
     for loop in robot.loops:
         if names.count(loop.name) > 1:
@@ -98,8 +100,8 @@ def check_loops(robot: Robot, tree: Tree) -> None:
 def loop_axes(tree: Tree, loops: tuple[Loop, ...]) -> tuple[ndarray, ...]:
     """Return the directions (columns) in which the ends of every loop can move apart, in the axes of its first link.
 
-    The ends of a planar linkage cannot leave its plane: a row for that would be empty, and no force could be found for
-    it. Directions are coordinate axes wherever these will do.
+    The ends of a planar linkage cannot leave its plane: a row for that would be zero, and its force undetermined.
+    Directions are coordinate axes wherever possible.
     """
     rng = np.random.default_rng(0)
     postures = [_poses(tree, rng.uniform(-1.0, 1.0, len(tree.bodies) - 1)) for _ in range(_POSTURES)]
@@ -122,7 +124,7 @@ def loop_axes(tree: Tree, loops: tuple[Loop, ...]) -> tuple[ndarray, ...]:
 
 
 def _moving(errors: Float[ndarray, "n 3"], name: str) -> Float[ndarray, "3 k"]:
-    """Directions in which errors vary; they must vanish in the others."""
+    """Return directions in which errors vary; the errors must vanish in the others."""
     mean = errors.mean(axis=0)
     _, sizes, rows = np.linalg.svd(errors - mean)
     directions, moves = rows.T, sizes > _STILL

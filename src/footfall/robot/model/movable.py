@@ -1,4 +1,4 @@
-"""Whether every motion of a robot moves some mass: else its mass matrix is singular, and what it does has no answer."""
+"""Check that every motion of a robot moves some mass: otherwise its mass matrix is singular."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from footfall.spatial.screw import motion_screw, screw_motion
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
 
-_THIN = 1e-13  # of the largest: less is nothing but rounding
+_THIN = 1e-13  # fraction of the largest: less is rounding
 
 
 def check_masses(robot: Robot, tree: Tree) -> None:
-    """Return every motion must move some mass, or the mass matrix is singular."""
+    """Raise unless every motion moves some mass, since the mass matrix would be singular."""
     masses = [body.inertia.m for body in tree.bodies]
     for i in range(0 if robot.floating else 1, len(masses)):
         if sum(masses[k] for k in tree.subtree[i]) <= 0:
@@ -28,7 +28,9 @@ def check_masses(robot: Robot, tree: Tree) -> None:
 
 
 def _is_thin(inertia: Inertia) -> bool:
-    """Whether some motion of a body alone moves no mass: it is a bare frame, or a needle that turns about itself."""
+    """Return whether some motion of a body alone moves no mass: a massless frame, or a needle that rotates about
+    itself.
+    """
     if inertia.m <= 0:
         return True
     c = inertia.h / inertia.m
@@ -38,7 +40,7 @@ def _is_thin(inertia: Inertia) -> bool:
 
 
 def _check_inertias(robot: Robot, tree: Tree) -> None:
-    """No joint, and not the base, may move freely of all inertia: by articulated bodies at places of no symmetry."""
+    """Check, by articulated bodies in random states, that no joint and not the base can move without inertia."""
     articulated = [body.inertia.matrix() for body in tree.bodies]
     for i in range(len(tree.bodies) - 1, 0, -1):
         body = tree.bodies[i]

@@ -1,7 +1,8 @@
 """A quadruped from a handful of lengths and masses: the parametric robot that the DynaKat report sets out to build.
 
-The trunk is a box, cut by spine joints into equal sections on request; four legs of two to four joints hang from it,
-mirrored left to right and front to back. Every number is the caller's choice, and the robot's provenance says so.
+The trunk is a box, cut by spine joints into equal sections on request; four legs of two to four joints are attached to
+it, mirrored left to right and front to back. Every number is the caller's choice, as recorded in the robot's
+provenance.
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ def quadruped(
         hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one position per
             leg; the side faces' corners at mid height if not given.
         axes: Axis of each joint of a leg, from the trunk outwards: roll (+x), pitch (+y) or yaw (+z).
-        segments: What each joint carries, to the next joint or the foot: a length straight down [m], or a vector of a
-            left fore leg [m], mirrored for the others.
+        segments: Segment that each joint carries, to the next joint or the foot: a length straight down [m], or a
+            vector of a left fore leg [m], mirrored for the others.
         segment_masses: Mass of each segment [kg].
         thickness: Width of a segment's square section, or diameter of a rod [m].
         shape: Solid of the segments: ``box`` or ``rod``.
-        spine: Axes of the joints between the trunk's sections, front to back; none is a rigid trunk.
+        spine: Axes of the joints between the trunk's sections, front to back; empty for a rigid trunk.
         foot_radius: Radius of the spheres at the ends of the legs [m].
         knees: ``behind`` or ``front`` of the hips when standing, for all legs or by leg.
         crouch: Height of the hips over the feet's centres in the pose ``stand``, as a fraction of the stretched leg.
@@ -96,7 +97,7 @@ def quadruped(
 
 
 class _Assembly:
-    """Links, joints and feet as they are put together, from the middle section of the trunk outwards."""
+    """Links, joints and feet during construction, from the middle section of the trunk outwards."""
 
     def __init__(
         self,
@@ -105,7 +106,7 @@ class _Assembly:
         spine: Sequence[str],
         options: dict[str, Given],
     ) -> None:
-        """options: of every joint."""
+        """Start with the trunk. options: settings of every joint."""
         x, y, z = trunk_size
         self.spine, self.front, self.options = spine, x / 2, options
         self.mass, self.size = trunk_mass / (len(spine) + 1), (x / (len(spine) + 1), y, z)
@@ -115,7 +116,9 @@ class _Assembly:
         self.feet: list[Foot] = []
 
     def add_sections(self, side: int) -> tuple[str, float]:
-        """Sections before (1) or behind (-1) the middle one; (name of the last, x of its frame in the trunk [m])."""
+        """Add sections before (1) or behind (-1) the middle one; return (name of the last, x of its frame in the
+        trunk [m]).
+        """
         length, sections, middle = self.size[0], len(self.spine) + 1, (len(self.spine) + 1) // 2
         section, x = "trunk", self.front - (middle + 0.5) * length
         for number in range(middle, 0, -1) if side > 0 else range(middle + 1, sections):
@@ -136,7 +139,7 @@ class _Assembly:
     def add_leg(
         self, leg: str, plan: Sequence[_Part], parent: str, origin: np.ndarray, thickness: float, shape: str
     ) -> tuple[str, np.ndarray]:
-        """Return (last link, position of the foot on it [m])."""
+        """Add a leg; return (last link, position of the foot on it [m])."""
         for part in plan:
             vector, child = leg_vector(leg, part.vector.tolist()), f"{leg}_{part.name}_link"
             limits = {"lower": part.lower, "upper": part.upper}
@@ -210,7 +213,9 @@ def _leg_plan(
 
 
 def _segment_link(name: str, mass: float, vector: np.ndarray, thickness: float, shape: str) -> Link:
-    """A square bar or a round rod from the link's origin to ``vector``; a cube or ball-like stub where that is zero."""
+    """Return a square bar or a round rod from the link's origin to ``vector``; a cube or ball-like stub if that is
+    zero.
+    """
     length = float(np.sqrt(vector @ vector))
     along = vector / length if length > 0 else np.array([0.0, 0.0, 1.0])
     solid_length = max(length, thickness)
@@ -226,7 +231,7 @@ def _segment_link(name: str, mass: float, vector: np.ndarray, thickness: float, 
 
 
 def _standing(plan: Sequence[_Part], crouch: float, bend: int) -> dict[str, float]:
-    """Angles [rad] of a leg that bends its first two pitch joints; a third keeps what follows it vertical."""
+    """Return angles [rad] of a leg that bends its first two pitch joints; a third keeps its link vertical."""
     pitch = [i for i, part in enumerate(plan) if part.axis == "pitch"]
     if len(pitch) < 2:
         return {}

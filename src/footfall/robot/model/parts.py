@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_within
@@ -19,17 +18,20 @@ from footfall.errors import ModelError
 from footfall.spatial.rotation import about_axis, is_rotation, right_angled, snapped
 from footfall.spatial.transform import Transform
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
 MOST_NAME = 200
 NOT_IN_NAMES = '<>"`'
 _TRIANGLE_SLACK = 1e-6  # tensors in model files are rounded
-# More is a mistake that costs the others all their digits: heavier than any machine, longer than a country.
+# Larger values are mistakes that cost all other numbers their digits: heavier than any machine, longer than a country.
 MOST_MASS, MOST_LENGTH, MOST_INERTIA = 1e9, 1e6, 1e15  # [kg], [m], [kg m²]
 
 
 def array_of(value: Given, shape: tuple[int, ...], what: str, most: float = math.inf) -> ndarray:
-    """A read-only float array of the given shape with no entry beyond ``most``, or a ModelError that names ``what``."""
+    """Return a read-only float array of the given shape with no entry beyond ``most``; raise a ModelError that names
+    ``what``.
+    """
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
@@ -48,9 +50,9 @@ number = functools.partial(number_within, error=ModelError)
 
 
 def name_of(value: Given, what: str) -> str:
-    """Return a name that may stand on a page, in a table and in a message: printable, short, and no markup.
+    """Return a name that is safe on a page, in a table and in a message: printable, short, and without markup.
 
-    Every robot passes here, from a file, a recording or Python.
+    Names of all robots are checked here, from a file, a recording or Python.
     """
     if not isinstance(value, str) or not value.strip():
         raise ModelError(f"{what} needs a name, got {value!r}")
@@ -209,14 +211,14 @@ class Joint:
 
     @property
     def X_PJ(self) -> Transform:
-        """Pose of the joint's frame at zero in the parent link's frame, with right angles made exact.
+        """Return the pose of the joint's frame at zero in the parent link's frame, with right angles made exact.
 
-        ``rotation`` keeps the digits that a model file gave it, by which recordings and checkpoints know the robot.
+        ``rotation`` keeps the digits of the model file, by which recordings and checkpoints identify the robot.
         """
         return Transform(right_angled(self.rotation), self.origin)
 
     def displacement(self, position: float) -> Transform:
-        """Return where the joint puts its child, from where it is at zero, at a numeric position [rad or m]."""
+        """Return the displacement of the child from its pose at zero, at a numeric position [rad or m]."""
         if self.kind == "prismatic":
             return Transform(np.eye(3), position * self.axis)
         turned = about_axis(self.axis, position) if self.kind == "revolute" else np.eye(3)

@@ -1,6 +1,6 @@
-"""Where the bodies of a robot are at a numeric q: enough for a drawing and for the height of a standing pose.
+"""Poses of a robot's bodies at a numeric q: enough for a drawing and for the height of a standing pose.
 
-The algorithm proper, Algorithm 1 of de Paula et al. 2024 with velocities and Jacobians, is ``kinematics.forward``.
+The full algorithm, Algorithm 1 of de Paula et al. 2024 with velocities and Jacobians, is in ``kinematics.forward``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def foot_centres(robot: Robot, q: np.ndarray | None = None) -> np.ndarray:
 
 
 def standing_pose(robot: Robot, joints: Sequence[float] | np.ndarray) -> Pose:
-    """The joint positions as a pose whose height puts the lowest foot sphere on the ground z = 0, the base level."""
+    """Return joint positions as a pose whose height puts the lowest foot sphere on the ground z = 0, the base level."""
     joints = np.asarray(joints, dtype=float)
     bottoms = foot_centres(robot, robot.state(joints)[0])[:, 2] - np.array([foot.radius for foot in robot.feet])
     return Pose(joints, float(-bottoms.min()))

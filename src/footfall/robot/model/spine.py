@@ -1,13 +1,13 @@
-"""Spines: which joints are one, and what a spine is made of. Five kinds, all of them numbers and joints of a robot.
+"""Spines: which joints belong to one, and its five kinds.
 
 - ``rigid``: the joints are welded where the robot stands;
-- ``passive``: a spring and a damper, and a motor that gives nothing;
-- ``lockable``: the same with a brake of any strength in the motor's place, for a controller to close and open;
-- ``actuated``: a motor that turns the joint itself;
+- ``passive``: a spring and a damper, and a motor without torque;
+- ``lockable``: like ``passive``, with a brake of any strength instead of the motor, opened by a controller;
+- ``actuated``: a motor that drives the joint directly;
 - ``series_elastic``: a motor, its rotor's inertia, and a spring between it and the joint (Pratt and Williamson 1995).
   The joint ``X`` becomes two about one axis: ``X`` is the motor's, ``X_spring`` the spring's.
 
-Every algorithm takes them as any other joints: a spine has no equations of motion of its own.
+Every algorithm treats them like any other joints: a spine has no separate equations of motion.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from footfall.robot.model.parts import Actuator, Joint, Link
 from footfall.robot.model.placement import standing_pose
 
 KINDS = ("rigid", "passive", "lockable", "actuated", "series_elastic")
-SPRUNG = ("passive", "lockable", "series_elastic")  # have springs
-OWN = "own"  # as the robot has it
-SPRING = "_spring"  # what the name of a series spring's joint ends with
-DAMPING = 0.01  # [s], of the stiffness: a spring of rubber or steel in a hinge
-ROTOR = 0.05  # [kg m²] of a motor at the joint: chosen
+SPRUNG = ("passive", "lockable", "series_elastic")  # kinds with springs
+OWN = "own"  # the robot's spine unchanged
+SPRING = "_spring"  # suffix of the name of a series spring's joint
+DAMPING = 0.01  # [s], damping over stiffness: a spring of rubber or steel in a hinge
+ROTOR = 0.05  # [kg m²], rotor inertia of a motor at the joint: chosen
 
 
 def spine_joints(robot: Robot) -> tuple[str, ...]:
@@ -58,11 +58,11 @@ def with_spine(
     """Return the robot with another spine.
 
     Args:
-        robot: One with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
+        robot: A robot with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
         kind: One of ``KINDS``.
         stiffness: Stiffness of every spring [N m/rad].
         damping: Damping of every spring [N m s/rad]; a hundredth of a second times the stiffness unless given.
-        torque_limit: Limit of the motors [N m]; what they have unless given.
+        torque_limit: Limit of the motors [N m]; their present one unless given.
         armature: Inertia of a series-elastic motor at the joint [kg m²].
         joints: Names of the spine's joints; those that carry several feet unless given.
 
@@ -121,7 +121,7 @@ def named_spine(robot: Robot, text: str | None) -> Robot:
 
 
 def _motors(robot: Robot, joints: Sequence[str], limit: float | None) -> list[Actuator]:
-    """The robot's actuators with another limit at some joints, and new ones where they have none."""
+    """Return the robot's actuators with another limit at some joints, and new ones where they have none."""
     driven = {actuator.joint for actuator in robot.actuators}
     kept = [
         a if limit is None or a.joint not in joints else dataclasses.replace(a, torque_limit=limit)
@@ -133,7 +133,7 @@ def _motors(robot: Robot, joints: Sequence[str], limit: float | None) -> list[Ac
 
 
 def _welded(robot: Robot, joints: Sequence[str]) -> Robot:
-    """Fixed joints in place of some, at the angles of the robot's stand, or zero."""
+    """Return fixed joints in place of some, at the angles of the robot's stand, or zero."""
     stand = robot.poses.get("stand")
     angles = dict(zip(robot.joint_names, np.zeros(robot.nj) if stand is None else stand.joints))
     fixed = [_fixed(j, float(angles[j.name])) if j.name in joints else j for j in robot.joints]
@@ -157,7 +157,9 @@ def _fixed(joint: Joint, angle: float) -> Joint:
 
 
 def _in_series(robot: Robot, joints: Sequence[str], stiffness: float, damping: float, armature: float) -> Robot:
-    """A motor's joint, a frame that turns with its rotor, and a spring's joint, in place of each of some joints."""
+    """Return a motor's joint, a frame that rotates with its rotor, and a spring's joint, in place of each of some
+    joints.
+    """
     links, made = list(robot.links), []
     for joint in robot.joints:
         if joint.name not in joints:

@@ -1,7 +1,7 @@
-"""The robot as algorithms see it: moving bodies numbered root to leaves, section 2.2 of de Paula et al. 2024.
+"""The robot as seen by algorithms: moving bodies numbered root to leaves, section 2.2 of de Paula et al. 2024.
 
-Body 0 is the base; body i hangs on body parent[i] < i by joint i, which has one degree of freedom. Links behind fixed
-joints and, where they count, rotors are welded to the body that carries them.
+Body 0 is the base; body i is connected to body parent[i] < i by joint i, which has one degree of freedom. Links behind
+fixed joints and modelled rotors are welded to the body that carries them.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot
     from footfall.robot.model.parts import Joint
 
 _CENTRED = 1e-4  # [m], by which a wheel may be off its axis
-_PARALLEL = 1e-14  # what the cosine between two axes lacks to 1 if they count as parallel
+_PARALLEL = 1e-14  # 1 minus the cosine between two axes that count as parallel
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Spin:
 
 @dataclass(frozen=True, kw_only=True)
 class Body:
-    """A moving body and the joint that carries it; body 0 is carried by none."""
+    """A moving body and its joint; body 0 has none."""
 
     name: str
     parent: int
     joint: Joint | None
-    kind: str  # of the joint: revolute or prismatic; base for body 0
-    axis: Float[ndarray, "3"]  # of the joint, in the body's axes; zero for body 0
+    kind: str  # kind of the joint: revolute or prismatic; base for body 0
+    axis: Float[ndarray, "3"]  # axis of the joint, in the body's axes; zero for body 0
     X_PJ: Transform  # the joint's frame at zero, in the parent body's frame
     inertia: Inertia
     armature: float
@@ -63,29 +63,31 @@ class Tree:
     children: tuple[tuple[int, ...], ...]  # μ(i)
     subtree: tuple[tuple[int, ...], ...]  # ν(i), i itself included
     feet: tuple[int, ...]  # φ(k)
-    foot_positions: tuple[ndarray, ...]  # of the feet's centres in their bodies' frames
-    frames: dict[str, tuple[int, Transform]]  # every link: its body, and its pose in that body's frame
+    foot_positions: tuple[ndarray, ...]  # the feet's centres in their bodies' frames
+    frames: dict[str, tuple[int, Transform]]  # for every link: its body, and its pose in that body's frame
     joint_names: tuple[str, ...]
-    base_dof: int  # 6 with a floating base, else 0
+    base_dof: int  # 6 with a floating base, otherwise 0
 
     def dof(self, body: int) -> int:
-        """Position of joint ``body`` in v."""
+        """Return the index of joint ``body`` in v."""
         return self.base_dof + body - 1
 
     def leg_of(self, foot: int) -> list[int]:
-        """The joints (body numbers) that move one foot and no other, root first; a wheel's own moves it nowhere."""
+        """Return the joints (body numbers) that move one foot and no other, root first; a wheel's joint does not
+        move it.
+        """
         body = self.feet[foot]
         moved = [j for j in self.support[body] if sum(j in self.support[other] for other in self.feet) == 1]
         return moved[:-1] if len(moved) > 1 and self.is_wheel(foot) else moved
 
     def is_wheel(self, foot: int) -> bool:
-        """Return whether a foot turns about its own centre."""
+        """Return whether a foot rotates about its own centre."""
         body, p = self.bodies[self.feet[foot]], self.foot_positions[foot]
         off = p - (p @ body.axis) * body.axis
         return body.kind == "revolute" and float(off @ off) < _CENTRED**2
 
     def parallel_joints(self) -> dict[int, float]:
-        """Pair every revolute joint with the axis of its parent's joint: 1, or -1 if it turns the other way."""
+        """Pair every revolute joint with the axis of its parent's joint: 1 if parallel, or -1 if opposite."""
         senses = {}
         for i, body in enumerate(self.bodies):
             if body.kind == "revolute" and self.bodies[body.parent].kind == "revolute":
@@ -96,7 +98,7 @@ class Tree:
 
     @staticmethod
     def of(robot: Robot) -> Tree:
-        """Number the bodies depth first, in the order in which the joints are listed, and fuse what does not move."""
+        """Number the bodies depth first, in the order in which the joints are listed, and fuse fixed links."""
         children = _children(robot)
         root = _root(robot, children)
         masses = {link.name: link for link in robot.links}
@@ -187,7 +189,7 @@ def _rotor(
     welded: list[list[Inertia]],
     spinning: list[list[tuple[str, ndarray]]],
 ) -> float:
-    """Weld the rotor of a joint to the body that carries it; returns the inertia it reflects to the joint."""
+    """Weld the rotor of a joint to the body that carries it; return the reflected inertia at the joint."""
     rotor = joint.rotor
     if rotor is None or robot.rotors == "none":
         return 0.0
@@ -224,7 +226,7 @@ def _indexed(robot: Robot, bodies: tuple[Body, ...], frames: dict[str, tuple[int
     subtree = tuple(map(tuple, below))
     feet, positions = [], []
     for foot in robot.feet:
-        if foot.link in frames:  # an unknown link is reported by Robot, which knows the words for it
+        if foot.link in frames:  # an unknown link is reported by Robot, which has the message for it
             body, X_BL = frames[foot.link]
             feet.append(body)
             positions.append(X_BL.point(foot.position))

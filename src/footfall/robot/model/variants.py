@@ -1,4 +1,4 @@
-"""Variants of a robot: point feet in place of soles, and a payload."""
+"""Variants of a robot: point feet instead of soles, and a payload."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which feet touch the ground: a threshold with hysteresis, and whether two ways of measuring a force agree.
+"""Detection of foot contacts: a threshold with hysteresis, and the agreement of two force measurements.
 
-Forces are normal forces [N]. A foot comes down above ``on`` and lifts below ``off``; between the two it stays what it
-was, so that noise does not make it chatter.
+Forces are normal forces [N]. A foot is in contact above ``on`` and lifts below ``off``; between the two its state is
+kept, so that noise does not make it chatter.
 """
 
 from __future__ import annotations
@@ -9,24 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 
 def force_contact(
     force: Float[ndarray, "nf"], before: Float[ndarray, "nf"], on: float, off: float
 ) -> Float[ndarray, "nf"]:
-    """1 for feet that stand, 0 for those in the air; ``before`` is the last answer, which NaN does not change."""
+    """Return 1 for feet in contact, 0 for others; ``before`` is the last result, which NaN does not change."""
     return np.where(force > on, 1.0, np.where(force < off, 0.0, before))
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How long two detectors have disagreed about every foot, and agreed since, and which of them was wrong."""
+    """How long two detectors have disagreed about every foot, how long they have agreed since, and which was wrong."""
 
     apart: Float[ndarray, "nf"]  # [s]
     together: Float[ndarray, "nf"]  # [s]
-    faulty: Float[ndarray, "nf"]  # 1: the first of the two is not to be trusted
+    faulty: Float[ndarray, "nf"]  # 1: the first of the two is not trusted
 
     @staticmethod
     def at_start(feet: int) -> Agreement:
@@ -41,7 +42,8 @@ def watch_agreement(
     trust: float,
     before: Agreement,
 ) -> Agreement:
-    """A foot's first detector is faulty after ``patience`` [s] of disagreement, and good again after ``trust`` [s].
+    """Mark a foot's first detector faulty after ``patience`` [s] of disagreement, and good after ``trust`` [s] of
+    agreement.
 
     ``trust`` must be longer than a stance or a swing: a sensor stuck at zero agrees with every swing.
     """

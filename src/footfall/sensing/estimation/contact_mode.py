@@ -1,24 +1,24 @@
-"""The contact mode (which feet stand; the mechanism's topology of Yan et al. 2021) chosen from what is sensed.
+"""Estimation of the contact mode (which feet are in stance; the mechanism's topology of Yan et al. 2021).
 
-A Bayes filter over all 2ⁿ modes. In a tick every foot may come or go with a small probability; then every mode is
-weighed by what the feet and the IMU say. A reading speaks by its log-odds of contact, which are limited: no single
-sample decides, some milliseconds of them do, and that is the debouncing. The IMU has its say about flight alone: a
-robot that nothing touches is weightless.
+This is a Bayes filter over all 2ⁿ modes. In each tick every foot may land or lift with a small probability; then every
+mode is weighted by the readings of the feet and the IMU. A reading contributes its log-odds of contact, which are
+bounded: no single sample decides, but some milliseconds of them do, which is the debouncing. The IMU contributes to
+flight alone: a robot without contact is weightless.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-_LEAST = 1e-9  # probability of any mode: a filter that is certain never learns better
+_LEAST = 1e-9  # smallest probability of any mode: a filter that is certain cannot learn
 
 
 def evidence(reading: Scalar, middle: float, scale: float, most: float) -> Scalar:
-    """Log-odds of contact: zero at ``middle``, one at ``scale`` beyond, at most ``most``; NaN says nothing."""
+    """Return log-odds of contact: zero at ``middle``, one at ``scale`` beyond, at most ``most``; zero for NaN."""
     odds = np.clip((reading - middle) / scale, -most, most)
     return np.where(np.isfinite(odds), odds, 0.0)
 
@@ -26,10 +26,10 @@ def evidence(reading: Scalar, middle: float, scale: float, most: float) -> Scala
 def update_modes(
     belief: Float[ndarray, "modes"], foot_odds: Float[ndarray, "nf"], flight_odds: Scalar, change: float
 ) -> Float[ndarray, "modes"]:
-    """The probabilities of all modes (in the order of ``dynamics.formalisms.modes.all_modes``) after a tick.
+    """Return the probabilities of all modes (in the order of ``dynamics.formalisms.modes.all_modes``) after a tick.
 
-    foot_odds: log-odds that each foot stands; flight_odds: log-odds that none does; change: probability that a foot
-    comes or goes in a tick.
+    foot_odds: log-odds that each foot is in contact; flight_odds: log-odds that none is; change: probability that a
+    foot lands or lifts in a tick.
     """
     feet = len(foot_odds)
     for k in range(feet):
@@ -43,17 +43,19 @@ def update_modes(
 
 
 def foot_probabilities(belief: Float[ndarray, "modes"], feet: int) -> Float[ndarray, "nf"]:
-    """The probability of every foot to stand: the sum over the modes in which it does."""
+    """Return the probability of contact of every foot: the sum over the modes that contain it."""
     return mode_table(feet).T @ belief
 
 
 def debounced(probability: Float[ndarray, "nf"], before: Float[ndarray, "nf"], sure: float) -> Float[ndarray, "nf"]:
-    """1 for a foot that stands: it changes once the filter is ``sure`` of the other, a probability above one half."""
+    """Return 1 for a foot in contact: it changes once the filter is ``sure`` of the other state, a probability above
+    one half.
+    """
     return np.where(probability > sure, 1.0, np.where(probability < 1.0 - sure, 0.0, before))
 
 
 def mode_score(belief: Float[ndarray, "modes"], contact: Float[ndarray, "nf"]) -> Scalar:
-    """The probability of a mode."""
+    """Return the probability of a mode."""
     same = 1.0 - np.abs(mode_table(len(contact)) - contact)
     return np.sum(belief * np.prod(same, axis=1))
 
@@ -65,5 +67,5 @@ def mode_index(contact: Float[ndarray, "nf"]) -> Scalar:
 
 
 def mode_table(feet: int) -> Float[ndarray, "modes nf"]:
-    """All modes, one per row."""
+    """Return all modes, one per row."""
     return np.array([[float(row >> (feet - 1 - k) & 1) for k in range(feet)] for row in range(2**feet)])

@@ -1,11 +1,11 @@
-"""A controller that runs on an estimate: what the sensors say goes into the filter, and the filter's answer to it.
+"""A controller that runs on an estimate: sensor readings enter the filter, and its estimate the controller.
 
     sensors = ff.sensing.Sensors.realistic(seed=1)
     controller = ff.control.Estimated(ff.control.Locomotion())
     sim = ff.Simulation(robot, controller, sensors=sensors, start=ff.control.standing_state(robot))
 
-The inner controller is handed a ``Sensed`` made of estimates alone: the true state, which a simulation passes along
-beside the readings, is not looked at. Filter and controller are compiled in one tick where the controller can be; the
+The inner controller receives a ``Sensed`` made of estimates alone: the true state, which a simulation passes along with
+the readings, is not used. Filter and controller are compiled into one tick if the controller can be compiled; the
 estimate is part of the memory, from which log and history are made.
 """
 
@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,13 +33,14 @@ from footfall.sensing.estimation.estimator import (
 from footfall.sensing.estimation.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 _STAND_IN = {
-    "gyro": "the legs show how the base turns",
-    "accelerometer": "the base is taken not to accelerate",
+    "gyro": "the angular velocity of the base comes from the legs",
+    "accelerometer": "the base is assumed not to accelerate",
     "encoder": "its rate is integrated",
-    "joint rate": "the position's change stands in",
-    "force sensor": "the momentum observer stands in",
+    "joint rate": "the change of the position is used instead",
+    "force sensor": "the momentum observer is used instead",
 }
 _WORDS = {
     MISSING: "gives no reading",
@@ -58,7 +58,7 @@ class History:
     q: Float[ndarray, "t nq"]
     v: Float[ndarray, "t nv"]
     contact: Float[ndarray, "t nf"]
-    P: Float[ndarray, "t 9 9"]  # covariance of (turn, v, p), world axes
+    P: Float[ndarray, "t 9 9"]  # covariance of (rotation, v, p), world axes
     nis: Float[ndarray, "t nf"]
     score: Float[ndarray, "t"]  # probability of the chosen contact mode
 
@@ -85,7 +85,7 @@ class Estimated(ControllerWrapper):
             )
         self.log: list[tuple[float, str]] = []
         self._kept: list[tuple[float, Estimate]] = []
-        self.seen: Sensed | None = None  # what the inner controller saw in the last tick
+        self.seen: Sensed | None = None  # input of the inner controller in the last tick
         self.model: EstimatedRobot
         self._robot: Robot | None = None
         self._compile: Callable[..., PyTree] | None = None
@@ -110,7 +110,7 @@ class Estimated(ControllerWrapper):
         }
 
     def _set_up(self, robot: Robot, gravity: Gravity) -> bool:
-        """Whether anything had to be made anew."""
+        """Set up the estimator; return whether anything was created anew."""
         self._true_gravity = gravity
         gravity = self.estimator.gravity or gravity
         if self._robot is robot and self.model.gravity == gravity:
@@ -153,7 +153,7 @@ class Estimated(ControllerWrapper):
         return answer, {"inner": inner, "estimator": kept, "estimate": found, "tick": memory["tick"] + 1.0}
 
     def _shown(self, found: Estimate) -> Sensed:
-        """Return what the inner controller sees."""
+        """Return the input of the inner controller."""
         return Sensed(q=found.q, v=found.v, forces=found.forces, gravity=self._true_gravity, contact=found.contact)
 
     def log_ticks(self, times: Float[ndarray, "n"], command: Command, before: PyTree, rows: PyTree) -> None:
@@ -178,13 +178,13 @@ class Estimated(ControllerWrapper):
             self._keep(float(times[k]), ticks[k], conditions[k], _row(found, k))
 
     def _keep(self, t: float, tick: Scalar, before: Float[ndarray, "_"], found: Estimate) -> None:
-        """For log and history."""
+        """Keep an estimate for log and history."""
         self._tell(t, before, found.conditions)
         if int(tick) % self.keep == 0:
             self._kept.append((t, found))
 
     def _tell(self, t: float, before: Float[ndarray, "_"], now: Float[ndarray, "_"]) -> None:
-        """A line of the log for every sensor whose condition has changed."""
+        """Log every sensor whose condition has changed."""
         for k in np.flatnonzero(before != now):
             name = self.names[k]
             if now[k] == GOOD:
@@ -194,7 +194,7 @@ class Estimated(ControllerWrapper):
                 self.log.append((t, f"{name} {_WORDS[float(now[k])]}: {_instead(kind, float(now[k]))}"))
 
     def history(self) -> History:
-        """The estimates kept since the start."""
+        """Return the estimates kept since the start."""
         if not self._kept:
             raise InputError("nothing was estimated yet: run the simulation first")
         rows = {
@@ -205,7 +205,7 @@ class Estimated(ControllerWrapper):
 
 
 def readings_of(robot: Robot, sensed: Sensed) -> Readings:
-    """Return what the sensors report, without anything that they cannot know."""
+    """Return the readings of the sensors, without anything that they cannot measure."""
     if sensed.imu is None or sensed.foot_force is None:
         raise InputError("an estimator needs sensors: Simulation(..., sensors=Sensors.realistic())")
     return Readings(
@@ -218,7 +218,7 @@ def readings_of(robot: Robot, sensed: Sensed) -> Readings:
 
 
 def _nothing(robot: Robot, sensors: int) -> Estimate:
-    """Before the first tick."""
+    """Return the memory before the first tick."""
     feet = np.zeros(robot.nf)
     return Estimate(
         q=np.zeros(robot.nq),
@@ -233,7 +233,7 @@ def _nothing(robot: Robot, sensors: int) -> Estimate:
 
 
 def _row(rows: Estimate, k: int) -> Estimate:
-    """Return a copy of one estimate out of many, which is kept longer than they are."""
+    """Return a copy of one estimate out of many, which outlives them."""
     return Estimate(**{f.name: np.array(getattr(rows, f.name)[k]) for f in dataclasses.fields(Estimate)})
 
 

@@ -1,9 +1,9 @@
-"""Base pose and velocity, contact mode and foot forces from IMU, encoders and foot forces: one tick of the estimator.
+"""Estimation of base pose and velocity, contact mode and foot forces from IMU, encoders and foot forces: one tick.
 
-Yan et al. 2021 puts force sensors under the feet and an IMU on the body, and chooses the model by the
-topology that they show. Here a tick checks the readings (``sensor_health``), chooses the contact mode
-(``contact_mode``), moves and corrects the invariant filter (``invariant_filter``, ``leg_odometry``), and observes the
-forces at the feet by the momentum of the robot (``momentum_observer``). Plain NumPy without hidden state.
+Yan et al. 2021 put force sensors under the feet and an IMU on the body, and select the model by the sensed topology.
+Here a tick checks the readings (``sensor_health``), selects the contact mode (``contact_mode``), propagates and
+corrects the invariant filter (``invariant_filter``, ``leg_odometry``), and estimates the forces at the feet from the
+momentum of the robot (``momentum_observer``). Plain NumPy without hidden state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
@@ -57,13 +56,14 @@ from footfall.spatial import cross
 from footfall.spatial.gravity import strength, weight_of
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
-_UNREADABLE = 1e3  # variance of a foot on a leg that cannot be read [m²]
+_UNREADABLE = 1e3  # variance of a foot on a leg without valid readings [m²]
 
 
 # -- a tick ------------------------------------------------------------------------------------------------------------
 def estimate(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory) -> tuple[Estimate, EstimatorMemory]:
-    """(what is estimated now, memory); ``memory.command`` is the command that the joints had since the last tick."""
+    """Return (the estimate, memory); ``memory.command`` is the command to the joints since the last tick."""
     tick = _begun(model, readings, memory)
     mode = _contact_mode(tick)
     turning = _turning(tick, mode)
@@ -106,7 +106,7 @@ class _Tick(NamedTuple):
     """The inputs of every step of a tick."""
 
     model: EstimatedRobot
-    memory: EstimatorMemory  # its state is the one that this tick begins with
+    memory: EstimatorMemory  # its state is that at the start of the tick
     health: Health
     legs: LegKinematics
     R_WB: Float[ndarray, "3 3"]  # before the correction
@@ -125,9 +125,9 @@ class _Tick(NamedTuple):
 
 
 def _begun(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory) -> _Tick:
-    """Check the readings and place the legs; in the first tick set up the state."""
+    """Check the readings and compute the legs; in the first tick initialise the state."""
     robot, own = model.robot, model.estimator
-    # what sensors are made for: their range and their noise do not go with gravity
+    # design limits of sensors: their range and their noise do not depend on gravity
     health = check(readings, weight_of(robot.mass), 1.0 / model.rate, own.limits, memory.health)
     used = health.used
     legs = legs_of(robot, used.position, used.rate)
@@ -139,19 +139,19 @@ def _begun(model: EstimatedRobot, readings: Readings, memory: EstimatorMemory) -
 
 
 class _Mode(NamedTuple):
-    """The contact mode, and what it says of each foot."""
+    """The contact mode, and its consequences for each foot."""
 
     belief: Float[ndarray, "modes"]
     contact: Float[ndarray, "nf"]
-    since: Float[ndarray, "nf"]  # it came down [s]
-    firm: Scalar  # (nf) stands beyond doubt: a foot moves before it is known to have lifted
+    since: Float[ndarray, "nf"]  # time of touchdown [s]
+    firm: Scalar  # (nf) certainly in contact: a foot moves before its lift-off is detected
     slips: Operand  # (nf)
     readable: Scalar  # (nf)
-    stands: Float[ndarray, "nf"]  # 1: stands firmly enough to measure the base by
+    stands: Float[ndarray, "nf"]  # 1: in contact firmly enough to measure the base
 
 
 def _contact_mode(tick: _Tick) -> _Mode:
-    """The likeliest set of feet that stand, by forces, observer and accelerometer."""
+    """Return the likeliest set of feet in contact, from forces, observer and accelerometer."""
     robot, own, memory, weight = tick.model.robot, tick.model.estimator, tick.memory, tick.weight
     g = strength(tick.model.gravity)
     middle, blurred = 0.5 * (own.on + own.off), 0.04 * (weight_of(robot.mass) / weight)
@@ -174,11 +174,11 @@ def _contact_mode(tick: _Tick) -> _Mode:
 
 
 class _Turning(NamedTuple):
-    """How the base turns, by the gyro, or by the legs where it fails."""
+    """The angular velocity of the base, from the gyro, or from the legs where it fails."""
 
     omega: Float[ndarray, "3"]  # base axes [rad/s]
-    rolled: Float[ndarray, "nf 3"]  # speed at which feet roll on, base axes [m/s]
-    disagreement: Float[ndarray, "3"]  # between gyro and legs, smoothed [rad/s]
+    rolled: Float[ndarray, "nf 3"]  # velocity of rolling feet, base axes [m/s]
+    disagreement: Float[ndarray, "3"]  # difference between gyro and legs, smoothed [rad/s]
     wrong: Scalar  # whether the gyro contradicts the legs
 
 
@@ -198,13 +198,13 @@ def _turning(tick: _Tick, mode: _Mode) -> _Turning:
 
 
 def _gyro_rate(tick: _Tick, state: FilterState, otherwise: Float[ndarray, "3"]) -> Float[ndarray, "3"]:
-    """Angular velocity of the base by a gyro that works, less its bias [rad/s]."""
+    """Return the angular velocity of the base from a working gyro, minus its bias [rad/s]."""
     rate = tick.model.estimator.imu_rotation @ (tick.health.used.gyro - state.gyro_bias)
     return np.where(tick.gyro_good, rate, otherwise)
 
 
 def _filtered(tick: _Tick, mode: _Mode, turning: _Turning) -> tuple[FilterState, Float[ndarray, "nf"]]:
-    """(the filter's state, moved by the IMU and corrected by the feet that stand; their normalised innovations²)."""
+    """Return (the filter's state, propagated by the IMU and corrected by the stance feet; normalised innovations²)."""
     own, memory, state, dt = tick.model.estimator, tick.memory, tick.memory.state, tick.dt
     R_BI, gravity = own.imu_rotation, np.array(tick.model.gravity)
     gyro = R_BI.T @ turning.omega + state.gyro_bias
@@ -244,12 +244,12 @@ def _variances(tick: _Tick, wrong: Scalar) -> Float[ndarray, "5"]:
 
 
 class _BaseMotion(NamedTuple):
-    """The motion of the base by the filter's state."""
+    """The motion of the base from the filter's state."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
     R_WB: Float[ndarray, "3 3"]
-    slipping: Float[ndarray, "nf"]  # speed over the ground, smoothed [m/s]
+    slipping: Float[ndarray, "nf"]  # velocity over the ground, smoothed [m/s]
 
 
 def _base_motion(tick: _Tick, mode: _Mode, turning: _Turning, state: FilterState) -> _BaseMotion:
@@ -265,7 +265,7 @@ def _base_motion(tick: _Tick, mode: _Mode, turning: _Turning, state: FilterState
 
 
 class _FootLoads(NamedTuple):
-    """Forces on the feet, measured and observed, and the contacts that either shows."""
+    """Forces on the feet, measured and estimated, and the contacts that either indicates."""
 
     observer: ObserverMemory
     observed: Float[ndarray, "nf 3"]  # world axes [N]
@@ -292,7 +292,7 @@ def _foot_loads(tick: _Tick, base: _BaseMotion) -> _FootLoads:
 
 
 def _conditions(tick: _Tick, turning: _Turning, state: FilterState, loads: _FootLoads) -> Float[ndarray, "_"]:
-    """Return the conditions of the sensors, with what only the comparison of two of them shows."""
+    """Return the conditions of the sensors, including those that only comparing two of them reveals."""
     health, bias = tick.health, state.gyro_bias
     drifted = np.sqrt(bias @ bias) > tick.model.estimator.worst_gyro_bias
     gyro = np.where(tick.gyro_good & (turning.wrong | drifted), DISAGREES, health.gyro)
@@ -301,7 +301,9 @@ def _conditions(tick: _Tick, turning: _Turning, state: FilterState, loads: _Foot
 
 
 def _first_state(model: EstimatedRobot, memory: EstimatorMemory, used: Readings, legs: LegKinematics) -> FilterState:
-    """In the first tick: level by the accelerometer, heading along x at the origin, the lowest foot on the ground."""
+    """Initialise the first tick: level by the accelerometer, heading along x at the origin, lowest foot on the
+    ground.
+    """
     own, state = model.estimator, memory.state
     pull = own.imu_rotation @ used.acceleration
     roll, pitch = np.arctan2(pull[1], pull[2]), np.arctan2(-pull[0], np.sqrt(pull[1] ** 2 + pull[2] ** 2))
@@ -322,21 +324,23 @@ def _first_state(model: EstimatedRobot, memory: EstimatorMemory, used: Readings,
 
 
 def _readable(robot: Robot, health: Health) -> Scalar:
-    """Whether every joint on the way to a foot has an encoder or at least a rate."""
+    """Return whether every joint on the path to a foot has an encoder or at least a rate."""
     lost = np.where((health.position > 0.5) & (health.rate > 0.5), 1.0, 0.0)
     positions = [[i - 1 for i in robot.tree.support[foot] if i] for foot in robot.tree.feet]
     return np.stack([np.sum(lost[own]) for own in positions]) < 0.5
 
 
 def _torque(robot: Robot, command: JointCommand, used: Readings) -> Float[ndarray, "nj"]:
-    """Return the torque that the drives gave for the command that they had [N m]."""
+    """Return the torque of the drives for their command [N m]."""
     wanted = command.kp * (command.position - used.position) + command.kd * (command.velocity - used.rate)
     limits = torque_bounds(robot)
     return np.clip(wanted + command.torque, -limits, limits)
 
 
 def _finite_or(state: FilterState, before: FilterState) -> FilterState:
-    """The state before, where arithmetic has failed: a filter that is lost for a tick must not be lost for ever."""
+    """Return the previous state where a result is not finite, so that a failed tick does not invalidate the filter
+    forever.
+    """
     total = np.sum(state.P) + np.sum(state.quat) + np.sum(state.v) + np.sum(state.p) + np.sum(state.feet)
     fine = np.isfinite(total + np.sum(state.gyro_bias) + np.sum(state.acceleration_bias))
     return FilterState(

@@ -1,4 +1,4 @@
-"""Settings of the estimator, what one tick leaves to the next, and what it gives."""
+"""Settings of the estimator, its memory between ticks, and its result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import positive_number
@@ -30,11 +29,12 @@ from footfall.sensing.estimation.sensor_health import Health, Limits
 from footfall.spatial.gravity import GRAVITY, Gravity, strength
 from footfall.spatial.rotation import is_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Estimator:
-    """The estimator's model of its sensors and of the ground: standard deviations of samples, and thresholds"""
+    """The estimator's model of its sensors and of the ground: standard deviations of samples, and thresholds."""
 
     gyro: float = 0.005  # [rad/s]
     acceleration: float = 0.1  # [m/s²]
@@ -43,27 +43,27 @@ class Estimator:
     gyro_bias_walk: float = 2e-4  # [rad/s/√s]
     acceleration_bias_walk: float = 2e-3  # [m/s²/√s]
     encoder: float = 1e-3  # [rad]
-    leg: float = 1e-4  # of the model of a leg [m]
+    leg: float = 1e-4  # error of the model of a leg [m]
     stance: float = 5e-4  # random walk of a stance foot [m/√s]
-    landing: float = 1e-2  # the same while it lands [m/√s]
+    landing: float = 1e-2  # during landing [m/√s]
     landing_time: float = 0.03  # [s]
     tilt: float = 0.03  # at the start [rad]
-    gate: float = 21.1  # of a foot's normalised innovation squared: exceeded by one in ten thousand valid ones
-    slip_speed: float = 0.25  # of a foot that slips [m/s]
+    gate: float = 21.1  # gate of a foot's normalised innovation squared: exceeded by one in ten thousand valid ones
+    slip_speed: float = 0.25  # velocity of a foot that slips [m/s]
     on: float = 0.1  # normal force at touchdown, as a fraction of the weight
-    off: float = 0.05  # of one that lifts
-    observer_gain: float = 200.0  # of the momentum observer [1/s]
+    off: float = 0.05  # at lift-off
+    observer_gain: float = 200.0  # bandwidth of the momentum observer [1/s]
     contact_change: float = 8.0  # rate at which feet land or lift [1/s]
     sure: float = 0.9  # probability at which a foot's contact changes
     firm: float = 0.99  # probability below which a stance foot may be about to lift and move
     level: float | None = None  # deviation of the ground from a level plane [m]; None: unknown
     patience: float = 0.06  # time for which a force sensor may contradict the momentum observer [s]
-    gyro_disagreement: float = 0.08  # between gyro and standing legs, mean over 0.05 s [rad/s]
-    worst_gyro_bias: float = 0.05  # beyond which it is reported [rad/s]
+    gyro_disagreement: float = 0.08  # difference between gyro and stance legs, mean over 0.05 s [rad/s]
+    worst_gyro_bias: float = 0.05  # bias beyond which it is reported [rad/s]
     limits: Limits = field(default_factory=Limits)
     imu_position: Float[ndarray, "3"] = field(default_factory=lambda: np.zeros(3))  # on the base [m]
     imu_rotation: Float[ndarray, "3 3"] = field(default_factory=lambda: np.eye(3))  # R_BI
-    gravity: Gravity | None = None  # [m/s²]; None: that of the run
+    gravity: Gravity | None = None  # [m/s²]; None: gravity of the run
 
     def __post_init__(self) -> None:
         for key in ("gyro", "acceleration", "encoder", "leg", "stance", "landing", "tilt", "gate", "observer_gain"):
@@ -84,7 +84,7 @@ class Estimator:
 
 @dataclass(frozen=True, eq=False)
 class EstimatedRobot:
-    """The constants of a tick: a robot, its estimator, how often it ticks [Hz], and the gravity it reckons with."""
+    """The constants of a tick: a robot, its estimator, tick rate [Hz], and assumed gravity."""
 
     robot: Robot
     estimator: Estimator
@@ -93,7 +93,7 @@ class EstimatedRobot:
 
     def __post_init__(self) -> None:
         if not self.robot.floating or not self.robot.nf:
-            raise InputError(f"an estimator needs a floating robot with feet, which '{self.robot.name}' is not")
+            raise InputError(f"an estimator needs a floating robot with feet, and '{self.robot.name}' is not one")
 
     @cached_property
     def digest(self) -> str | None:
@@ -107,14 +107,14 @@ class EstimatorMemory:
     state: FilterState
     health: Health
     belief: Float[ndarray, "modes"]  # probabilities of the contact modes
-    contact: Float[ndarray, "nf"]  # 1: stands
-    since: Float[ndarray, "nf"]  # it came down [s]
-    slipping: Float[ndarray, "nf"]  # speed over the ground, smoothed [m/s]
-    omega: Float[ndarray, "3"]  # of the base, base axes [rad/s]
-    disagreement: Float[ndarray, "3"]  # between gyro and legs, smoothed [rad/s]
+    contact: Float[ndarray, "nf"]  # 1: in contact
+    since: Float[ndarray, "nf"]  # time of touchdown [s]
+    slipping: Float[ndarray, "nf"]  # velocity over the ground, smoothed [m/s]
+    omega: Float[ndarray, "3"]  # angular velocity of the base, base axes [rad/s]
+    disagreement: Float[ndarray, "3"]  # difference between gyro and legs, smoothed [rad/s]
     doubted: Scalar  # 1 while the gyro contradicts the legs
     observer: ObserverMemory
-    observed: Float[ndarray, "nf 3"]  # forces by the observer, world axes [N]
+    observed: Float[ndarray, "nf 3"]  # forces from the observer, world axes [N]
     force_contacts: Float[ndarray, "nf"]  # contact by the force sensors alone
     pushed: Float[ndarray, "nf"]  # contact by the momentum observer alone
     agreement: Agreement
@@ -158,16 +158,16 @@ class EstimatorMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The robot as the sensors show it."""
+    """The estimated state of the robot."""
 
     q: Float[ndarray, "nq"]
     v: Float[ndarray, "nv"]
-    forces: Float[ndarray, "nf 3"]  # on the feet that stand, world axes [N]
+    forces: Float[ndarray, "nf 3"]  # forces on the stance feet, world axes [N]
     contact: Float[ndarray, "nf"]  # the chosen contact mode
     score: Scalar  # its probability
-    P: Float[ndarray, "9 9"]  # covariance of (turn, v, p), world axes
+    P: Float[ndarray, "9 9"]  # covariance of (rotation, v, p), world axes
     nis: Float[ndarray, "nf"]  # normalised innovations squared of the feet
-    conditions: Float[ndarray, "_"]  # of the sensors: see ``sensor_names``
+    conditions: Float[ndarray, "_"]  # conditions of the sensors: see ``sensor_names``
 
 
 def sensor_names(robot: Robot) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def sensor_names(robot: Robot) -> tuple[str, ...]:
 
 
 def _first_covariance(own: Estimator, feet: int) -> Float[ndarray, "n n"]:
-    """Heading and position are zero at the start, by definition; the rest is not known well."""
+    """Return the initial covariance: zero for heading and position, by definition; large for the rest."""
     deviations = np.zeros(FEET + 3 * feet)
     deviations[TURN], deviations[SPEED], deviations[PLACE] = (own.tilt, own.tilt, 1e-3), 0.05, (1e-3, 1e-3, 5e-3)
     deviations[GYRO_BIAS], deviations[ACCELERATION_BIAS] = own.gyro_bias, own.acceleration_bias

@@ -6,8 +6,8 @@ With them the measurement of a foot, its position in the IMU frame by the encode
 
     z_k = R̂ h_k(q) - (d̂_k - p̂) = H ξ' + R̂ n,   H = [0 0 -1 0 0 .. 1 ..],   ξ' = -ξ.
 
-Yaw and position, which neither IMU nor legs can see, stay unobservable in the linearised filter too, so that it does
-not grow sure of them. Covariances are updated in Joseph's form and made symmetric. Plain NumPy, functional.
+Yaw and position, which neither IMU nor legs can measure, stay unobservable in the linearised filter too, so that it
+does not become overconfident. Covariances are updated in Joseph form and symmetrised. Plain NumPy, functional.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -23,18 +22,19 @@ from footfall.dynamics.factor import dense_factor, dense_solve
 from footfall.spatial import skew
 from footfall.spatial.quaternion import multiply, rotated, to_rotation
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 TURN, SPEED, PLACE, GYRO_BIAS, ACCELERATION_BIAS = (slice(3 * k, 3 * k + 3) for k in range(5))
-FEET = 15  # where the feet begin
-LOST = 1.0  # variance of the position of a foot of which nothing is known any more [m²]
+FEET = 15  # index of the first foot
+LOST = 1.0  # variance of the position of a foot that is unknown [m²]
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilterState:
-    """The estimate of the filter, and its covariance."""
+    """The state of the filter, and its covariance."""
 
     quat: Float[ndarray, "4"]  # quat_WI
-    v: Float[ndarray, "3"]  # of the IMU, world axes [m/s]
+    v: Float[ndarray, "3"]  # velocity of the IMU, world axes [m/s]
     p: Float[ndarray, "3"]  # [m]
     gyro_bias: Float[ndarray, "3"]  # IMU axes [rad/s]
     acceleration_bias: Float[ndarray, "3"]  # IMU axes [m/s²]
@@ -53,11 +53,11 @@ def propagate(
     feet_move: Float[ndarray, "nf 3"],
     feet_variance: Float[ndarray, "nf"],
 ) -> FilterState:
-    """One period by the IMU: the sample is the mean over the period, in the axes of its end.
+    """Propagate one period by the IMU: the sample is the mean over the period, in the axes at its end.
 
-    variances: of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of what their biases walk in a period, and of
-    a tilt [rad²] of robot and feet together about the robot: what is forgotten of the vertical after a gyro has lied.
-    feet_move [m]: what the feet roll; feet_variance [m²]: what is not known of it, ``LOST`` for one in the air.
+    variances: variances of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of the random walk of their biases
+    in a period, and of a tilt [rad²] of robot and feet together about the robot, added after a faulty gyro. feet_move
+    [m]: displacement of rolling feet; feet_variance [m²]: its uncertainty, ``LOST`` for a foot in the air.
     """
     quat = rotated(state.quat, dt * (gyro - state.gyro_bias))
     R = to_rotation(quat)
@@ -65,7 +65,7 @@ def propagate(
     p, feet = state.p + dt * v, state.feet + feet_move
     n, nf = state.P.shape[0], state.feet.shape[0]
 
-    lever = np.zeros((n, 3))  # how an error of the gyro enters: the adjoint's first columns
+    lever = np.zeros((n, 3))  # effect of a gyro error: the adjoint's first columns
     lever[TURN], lever[SPEED], lever[PLACE] = np.eye(3), skew(v), skew(p)
     for k in range(nf):
         lever[_foot(k)] = skew(feet[k])
@@ -105,23 +105,23 @@ def propagate(
 # -- correction --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class FootSeen:
-    """Where the legs say that the feet are."""
+    """Positions of the feet from leg kinematics."""
 
     position: Float[ndarray, "nf 3"]  # from the IMU, in its axes [m]
-    noise: Float[ndarray, "nf 3 3"]  # covariance, IMU axes [m²]; enormous for a leg that cannot be read
-    stands: Float[ndarray, "nf"]  # 1: the foot is thought to stand still, and may fail the gate
+    noise: Float[ndarray, "nf 3 3"]  # covariance, IMU axes [m²]; huge for a leg without valid readings
+    stands: Float[ndarray, "nf"]  # 1: the foot is assumed at rest, and may fail the gate
 
 
 def correct(state: FilterState, seen: FootSeen, gate: float) -> tuple[FilterState, Float[ndarray, "nf"]]:
-    """(state after all feet, their normalised innovations squared, three degrees of freedom each).
+    """Return (state after all feet, their normalised innovations squared, three degrees of freedom each).
 
-    One foot after another. A standing foot whose innovation is beyond the gate has slipped: the position where it stood
-    is forgotten before the update, which then moves the foot and leaves the body alone.
+    Feet are processed one by one. A stance foot whose innovation is beyond the gate has slipped: its old position is
+    discarded before the update, which then moves the foot and leaves the body unchanged.
     """
     nf = state.feet.shape[0]
 
     def first_foot(_: float, carry: PyTree) -> PyTree:
-        """Correct by the foot that is first, and put it last: one body of a loop serves all feet."""
+        """Correct by the first foot, and move it to the end: one loop body serves all feet."""
         state, position, noise, stands, found = carry
         state, nis = _correct_first(state, position[0], noise[0], stands[0], gate)
         order = np.concatenate([np.arange(FEET), FEET + np.roll(np.arange(3 * nf), -3)])
@@ -164,10 +164,10 @@ def _correct_first(
 def on_level_ground(
     state: FilterState, radii: Float[ndarray, "nf"], variance: float, settles: Float[ndarray, "nf"]
 ) -> FilterState:
-    """The state once more corrected by feet that settle on ground of which is known that it is level, at height 0.
+    """Return the state after a further correction by feet that settle on ground known to be level, at height 0.
 
-    z = r - d̂_z is ξ'_d + ξ'_R x d̂ in z, and what the ground strays (its ``variance`` [m²]). A foot beyond three
-    standard deviations stands on something else, and says nothing.
+    z = r - d̂_z is ξ'_d + ξ'_R x d̂ in z, and the unevenness of the ground (its ``variance`` [m²]). A foot beyond three
+    standard deviations stands on something else, and is ignored.
     """
     for k in range(state.feet.shape[0]):
         P, foot = _symmetric(state.P), state.feet[k]
@@ -183,12 +183,12 @@ def on_level_ground(
 
 
 def _moved(state: FilterState, step: ndarray, P: ndarray) -> FilterState:
-    """exp(ξ') X̂, and the biases."""
+    """Return exp(ξ') X̂, and the biases."""
     turn = step[TURN]
     quat = multiply(rotated(np.array([1.0, 0.0, 0.0, 0.0]), turn), state.quat)
     R = to_rotation(rotated(np.array([1.0, 0.0, 0.0, 0.0]), turn))
     K = skew(turn)
-    left = np.eye(3) + 0.5 * K + (K @ K) / 6.0  # left Jacobian; corrections are small turns
+    left = np.eye(3) + 0.5 * K + (K @ K) / 6.0  # left Jacobian; corrections are small rotations
     feet = np.stack([R @ foot + left @ step[_foot(k)] for k, foot in enumerate(state.feet)])
     return FilterState(
         quat=quat / np.sqrt(quat @ quat),
@@ -203,7 +203,7 @@ def _moved(state: FilterState, step: ndarray, P: ndarray) -> FilterState:
 
 # -- what it means in the world ----------------------------------------------------------------------------------------
 def plain_covariance(state: FilterState) -> Float[ndarray, "9 9"]:
-    """Return the covariance of (rotation in world axes, v, p) themselves: δv = ξ_v - v̂ x ξ_R, and likewise for p."""
+    """Return the covariance of (rotation in world axes, v, p): δv = ξ_v - v̂ x ξ_R, and likewise for p."""
     T = np.eye(9)
     T[3:6, :3], T[6:9, :3] = -skew(state.v), -skew(state.p)
     return T @ state.P[:9, :9] @ T.T
@@ -218,6 +218,6 @@ def _rolled(rows: ndarray) -> ndarray:
 
 
 def _symmetric(P: ndarray) -> ndarray:
-    """The lower triangle, mirrored: the upper one is never computed in a trace."""
+    """Return the lower triangle, mirrored: the upper one is never computed in a trace."""
     rows, columns = np.indices(P.shape)
     return P[np.maximum(rows, columns), np.minimum(rows, columns)]

@@ -1,12 +1,12 @@
 """Generalised-momentum observer: forces at the feet without force sensors (De Luca and Mattone 2003).
 
-The momentum p = M(q) v of the whole robot obeys dp/dt = Sᵀτ + C(q, v)ᵀ v - g(q) + Jᵀf. What it gains beyond the first
-three terms is the work of the ground, found without differentiating a velocity:
+The momentum p = M(q) v of the whole robot obeys dp/dt = Sᵀτ + C(q, v)ᵀ v - g(q) + Jᵀf. Any change beyond the first
+three terms is due to the ground, found without differentiating a velocity:
 
     r = K (p - ∫ (Sᵀτ + Cᵀv - g + r) dt),   dr/dt = K (Jᵀf - r),
 
-the true external forces behind a low pass of K [1/s]. The joints of a leg that no other foot hangs on give the force at
-its foot: r_leg = J_legᵀ f. Plain NumPy, functional.
+the true external forces after a low-pass filter of K [1/s]. The joints that carry only one foot give the force at that
+foot: r_leg = J_legᵀ f. Plain NumPy, functional.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import own_joints
@@ -28,14 +27,16 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
-_STRETCHED, _DAMPING = 0.01, 3e-3  # conditioning below which a leg has no say along itself, and what is added then
-_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses: encoders know rates no better
+# conditioning below which a leg does not measure force along itself, and the damping added then
+_STRETCHED, _DAMPING = 0.01, 3e-3
+_STICK_RATE = 0.05  # [rad/s], over which dry friction reverses: rates from encoders are not more accurate
 
 
 @dataclass(frozen=True)
 class ObserverMemory:
-    """The integral of what explains the momentum, and the external forces of the last tick."""
+    """The integral in the observer, and the external forces of the last tick."""
 
     integral: Float[ndarray, "nv"]
     external: Float[ndarray, "nv"]  # r
@@ -56,7 +57,9 @@ def observe_momentum(
     memory: ObserverMemory,
     gravity: tuple[float, float, float] = GRAVITY,
 ) -> ObserverMemory:
-    """One tick: ``tau`` [N m] is what the motors gave over the period dt [s] that ends in (q, v); ``gain`` K [1/s]."""
+    """Run one tick: ``tau`` [N m] are the motor torques over the period dt [s] that ends in (q, v); ``gain`` K
+    [1/s].
+    """
     momentum = mass_matrix(robot, q) @ v
     joints = tau + spring_torques(robot, q) + damping_torques(robot, v) + friction_torques(robot, v, _STICK_RATE)
     known = generalised(robot, joints) + coriolis_matrix(robot, q, v).T @ v - gravity_terms(robot, q, gravity)
@@ -70,7 +73,7 @@ def observe_momentum(
 def foot_forces(robot: Robot, q: Float[ndarray, "nq"], external: Float[ndarray, "nv"]) -> Float[ndarray, "nf 3"]:
     """Forces on the feet [N], world axes, from external generalised forces, leg by leg.
 
-    They act where the foot's sphere meets level ground. Legs near a singularity give the least force that explains it.
+    They act where the foot's sphere meets level ground. Legs near a singularity give the smallest consistent force.
     """
     J = feet_jacobian(robot, q)
     forces = []
@@ -83,11 +86,12 @@ def foot_forces(robot: Robot, q: Float[ndarray, "nq"], external: Float[ndarray, 
 
 
 def _explained(J_leg: Float[ndarray, "3 n"], torques: Float[ndarray, "n"]) -> Float[ndarray, "3"]:
-    """The force with J_legᵀ f = torques: exactly, or in the mean for more than three joints; damped near a singularity.
+    """Return the force with J_legᵀ f = torques: exactly, or by least squares for more than three joints; damped near a
+    singularity.
 
-    Damping anywhere else would take its share of every force: 3 % of DynaKat's.
+    Damping elsewhere would bias every force: 3 % of DynaKat's.
     """
-    few = J_leg.shape[1] < 3  # then it is the least force
+    few = J_leg.shape[1] < 3  # then it is the smallest force
     A = J_leg.T @ J_leg if few else J_leg @ J_leg.T
     n = len(A)
     mean = sum((A[k, k] for k in range(n)), start=0.0) / n

@@ -1,11 +1,13 @@
-"""Which readings can be believed, and what to use instead of those that cannot: missing, frozen, out of range, wrong.
+"""Validity of readings, and substitutes for missing, frozen, out-of-range or wrong ones.
 
-    gyro            none: the angular velocity that the standing legs show (``leg_odometry``)
-    accelerometer   none: the base is taken not to accelerate
-    encoder         none: its rate, integrated; of the rate none: the change of the position
-    force sensor    none: the momentum observer
+    no gyro             the angular velocity from the stance legs (``leg_odometry``)
+    no accelerometer    the base is assumed not to accelerate
+    no encoder          its rate, integrated
+    no joint rate       the change of the position
+    no force sensor     the momentum observer
 
-A sensor's condition is a number, and a change of it is an event. Plain NumPy; NaN goes in, and never comes out.
+A sensor's condition is a number, and a change of it is an event. Plain NumPy; NaN is accepted as input, and never
+returned.
 """
 
 from __future__ import annotations
@@ -13,28 +15,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Beyond these no reading is believed."""
+    """Limits beyond which a reading is invalid."""
 
     gyro: float = 35.0  # [rad/s]
     acceleration: float = 160.0  # [m/s²]
     position: float = 12.0  # [rad]
     rate: float = 60.0  # [rad/s]
     force: float = 20.0  # times the weight
-    jump: float = 0.2  # of an encoder from what its rate foretells [rad]
-    frozen: float = 0.02  # [s]: an IMU that repeats itself for so long is dead
-    drift: float = 0.1  # of an integrated rate [rad/s]
-    slipped: float = 0.04  # [rad]: what a joint may turn, by its rate, while its encoder stands still
+    jump: float = 0.2  # deviation of an encoder from the prediction of its rate [rad]
+    frozen: float = 0.02  # [s]: an IMU that repeats itself for this long is dead
+    drift: float = 0.1  # drift of an integrated rate [rad/s]
+    slipped: float = 0.04  # [rad]: rotation of a joint, by its rate, during which its encoder may stand still
 
 
 @dataclass(frozen=True)
@@ -50,18 +52,18 @@ class Readings:
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """Conditions of the sensors now (``GOOD`` and so on), and what checking the next sample needs."""
+    """Present conditions of the sensors (``GOOD`` and so on), and the data needed to check the next sample."""
 
     gyro: Scalar
     acceleration: Scalar
     position: Float[ndarray, "nj"]
     rate: Float[ndarray, "nj"]
-    force: Float[ndarray, "nf"]  # what the sample alone shows; see contact_detection for the rest
-    last: Readings  # as they came, but for NaN
-    used: Readings  # as they were used
+    force: Float[ndarray, "nf"]  # conditions from the sample alone; see contact_detection for the rest
+    last: Readings  # as received, except for NaN
+    used: Readings  # as used
     still: Float[ndarray, "2"]  # how long gyro and accelerometer have repeated themselves [s]
-    turned: Float[ndarray, "nj"]  # by the rates since an encoder last moved [rad]
-    uncertainty: Float[ndarray, "nj"]  # in the integrated rate that stands in for an encoder [rad]
+    turned: Float[ndarray, "nj"]  # rotation by the rates since an encoder last moved [rad]
+    uncertainty: Float[ndarray, "nj"]  # error of the integrated rate that substitutes for an encoder [rad]
     started: Scalar
 
     @staticmethod
@@ -83,9 +85,9 @@ class Health:
 
 
 def check(readings: Readings, weight: float, dt: float, limits: Limits, before: Health) -> Health:
-    """The conditions of this sample, and in ``used`` what stands in for it where it is bad.
+    """Return the conditions of this sample, and in ``used`` the substitutes for bad readings.
 
-    A bad gyro keeps its last value here, a bad accelerometer too: who knows the state knows better.
+    A bad gyro or accelerometer keeps its last value here; the caller, who knows the state, has a better one.
     """
     fresh = before.started < 0.5
     last, used = before.last, before.used
@@ -112,7 +114,7 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
     uncertainty = np.where(
         away, before.uncertainty + limits.drift * dt, np.where(_good(position_code), 0.0, before.uncertainty)
     )
-    # an encoder that disagrees with a rate that is no good either is believed again: there is nothing better
+    # an encoder that disagrees with a faulty rate is accepted again: there is nothing better
     position_code = np.where((position_code > OUT_OF_RANGE) & (rate_code > GOOD), GOOD, position_code)
     position = np.where(_good(position_code), angle, np.where(fresh, 0.0, foretold))
     position = np.clip(position, -limits.position, limits.position)
@@ -160,7 +162,7 @@ def check(readings: Readings, weight: float, dt: float, limits: Limits, before: 
 def _of_imu(
     sample: ndarray, last: ndarray, still: Operand, most: float, dt: float, frozen: float, fresh: Operand
 ) -> tuple[Operand, Operand]:
-    """(condition, how long it has repeated itself [s]) of three axes: noise never repeats itself."""
+    """Return (condition, how long it has repeated itself [s]) of three axes: noise never repeats itself."""
     clean = _finite(sample)
     same = np.max(np.abs(clean - last)) <= 0.0
     still = np.where(same & ~fresh, still + dt, 0.0)

@@ -1,9 +1,9 @@
 """Joint torques from IMU, encoders and foot sensors, tick by tick, by the screw dynamics of Yan et al. 2021.
 
-Accelerations are differences of readings, and differences of noise are large: every reading goes through the same
-causal low pass first, so that all of them are late by the same time and still belong together. Which feet stand is
-sensed; forces of the others are noise and are left out. The torques then follow from eq. (19), with the moment that a
-ball under the foot's centre adds to the paper's spherical joint. Plain NumPy, can be compiled.
+Accelerations are differences of readings, and differences of noise are large: every reading first passes the same
+causal low-pass filter, so that all have equal delays and stay consistent. Stance feet are detected; forces on the
+others are noise and are ignored. The torques then follow from eq. (19), with the moment that a spherical foot adds to
+the paper's spherical joint. Plain NumPy, can be compiled.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -24,8 +23,9 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import Gravity, weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
-_LEAST = 0.05  # of the weight, at a foot that stands
+_LEAST = 0.05  # fraction of the weight, on a stance foot
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LowPass:
     def __call__(
         self, x: Float[ndarray, "n"], memory: dict[str, PyTree]
     ) -> tuple[Float[ndarray, "n"], dict[str, PyTree]]:
-        """(what is left of a sample, memory): from rest at the first sample on."""
+        """Return (the filtered sample, memory), from rest at the first sample."""
         k = math.tan(math.pi * self.cutoff / self.rate)
         scale = 1.0 / (1.0 + math.sqrt(2.0) * k + k * k)
         b, a_1, a_2 = k * k * scale, 2.0 * (k * k - 1.0) * scale, (1.0 - math.sqrt(2.0) * k + k * k) * scale
@@ -84,7 +84,7 @@ class TorqueSensing:
     def __call__(
         self, robot: Robot, sensed: Sensed, memory: dict[str, PyTree]
     ) -> tuple[Float[ndarray, "nj"], dict[str, PyTree]]:
-        """(torques as they were about a filter's delay ago, memory)."""
+        """Return (torques delayed by about the filter's delay, memory)."""
         nj = robot.nj
         readings = [sensed.gyro, sensed.v[6:], sensed.acceleration, sensed.q[7:], sensed.forces.reshape(-1)]
         y, kept = LowPass(self.cutoff, self.rate)(np.concatenate(readings), memory["filter"])
@@ -95,7 +95,7 @@ class TorqueSensing:
         least = _LEAST * weight_of(robot.mass, sensed.gravity) if self.stands_from is None else self.stands_from
         mode = np.where(forces[:, 2] > least, 1.0, 0.0) if sensed.contact is None else sensed.contact
         q = np.concatenate([sensed.q[:7], joints])
-        # seen from a frame that moves with the base: its linear velocity, which nothing reads, makes no forces
+        # in a frame that moves with the base: its linear velocity, which is not measured, causes no forces
         v = np.concatenate([rates[:3], np.zeros(3), rates[3:]])
         base = np.concatenate([change[:3], specific + to_rotation(sensed.q[3:7]).T @ np.array(sensed.gravity)])
         torques = sensed_torques(robot, q, v, base, change[3:], mode[:, None] * forces, sensed.gravity)
@@ -111,7 +111,9 @@ def sensed_torques(
     forces: Float[ndarray, "nf 3"],
     gravity: Gravity | Float[ndarray, "3"],
 ) -> Float[ndarray, "nj"]:
-    """Eq. (19) for accelerations of base and joints, and forces at the lowest points of the feet, world axes [N]."""
+    """Solve eq. (19) for accelerations of base and joints, and forces at the lowest points of the feet, world axes
+    [N].
+    """
     at_centers = screw_inverse_dynamics(robot, q, v, joints, forces, base, gravity=gravity).torques
     lower = feet_jacobian(robot, q, "contact", np.eye(3)) - feet_jacobian(robot, q, "world")
     return at_centers - sum((lower[k, 3:, 6:].T @ forces[k] for k in range(robot.nf)), start=np.zeros(robot.nj))

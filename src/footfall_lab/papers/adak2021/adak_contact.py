@@ -1,8 +1,8 @@
-"""Contact in Adak et al.: least squares, hard contact against springs, and a robot that stands on it.
+"""Contact in Adak et al.: least squares, hard contact against springs, and a standing robot.
 
-The spined robot stands, is dropped, and trots, on rigid ground, with motors in its spine. The same runs are made again
-with eq. (37) as printed in every step; each step is recorded with the residual of the contact conditions, so that what
-least squares did not reach by itself shows. Hard contact against springs: ``adak_steps``.
+The spined robot stands, is dropped, and trots, on rigid ground, with motors in its spine. The runs are repeated with
+eq. (37) as printed in every step. The residual of the contact conditions is recorded in each step, which shows where
+least squares alone did not converge. Hard contact against springs: ``adak_steps``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.complementarity import Complementarity
@@ -31,6 +30,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace import select
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 NAME = "adak2021"
 _SETUP = setup(NAME)  # registered before the runs
 DT, SLIPPERY = _SETUP["dt"], _SETUP["slippery"]
-SECONDS = 5.0  # of every run
-DROP = 0.2  # [m] of air under the feet
-BEND = 0.06  # [rad] that the spine bows and stretches in the trot
-RESIDUAL, STEPS = _SETUP["residual"], _SETUP["steps"]  # [m/s] that counts as exact; steps at least
+SECONDS = 5.0  # [s] per run
+DROP = 0.2  # [m], height of the feet above the ground
+BEND = 0.06  # [rad], amplitude of the spine in the trot
+RESIDUAL, STEPS = _SETUP["residual"], _SETUP["steps"]  # [m/s], residual that counts as exact; fewest steps
 PRINTED = "eq. (37)"  # marks a run by the paper's problem as printed
 SPINE = ("spine_pitch", "spine_roll")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContactFindings:
-    """The findings that the experiment's outcome is made from."""
+    """The results from which the outcome of the experiment is assembled."""
 
     claims: tuple[Claim, ...]
     figures: dict[str, Figure]
@@ -59,7 +59,7 @@ class ContactFindings:
 
 
 def measure(robot: Robot, quick: bool = False) -> ContactFindings:
-    """All claims about contact. ``quick``: fewer springs to tune."""
+    """Measure all claims about contact. ``quick``: tune fewer springs."""
     runs = perform(robot)
     steps = adak_steps.largest_steps(robot, quick)
     claims = (
@@ -98,7 +98,7 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
 # -- runs on hard ground -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class BowingSpine(ControllerWrapper):
-    """A trot whose spine joint bows and stretches twice a cycle, once for each pair of feet."""
+    """A trot whose spine joint bends and straightens twice per cycle, once for each pair of feet."""
 
     inner: JointPD
     bend: float = BEND  # [rad]
@@ -115,16 +115,16 @@ class BowingSpine(ControllerWrapper):
 
 
 class Unscaled(ContactProblem):
-    """Impulses and velocities compared as they are: A - I of eq. (37)."""
+    """Least squares with unscaled impulses and velocities: A - I of eq. (37)."""
 
     def _scales(self, k: int) -> tuple[float, float, float]:
         return 1.0, 1.0, 1.0
 
 
 class AsPrinted(Complementarity):
-    """Eq. (37) as printed, from no impulses at all in every step; where it does not arrive the usual solvers go on.
+    """Eq. (37) as printed, from zero impulses in every step; the usual solvers continue if it does not converge.
 
-    Column ``contact_sweeps`` is 0 where least squares arrived by itself.
+    Column ``contact_sweeps`` is 0 where least squares alone converged.
     """
 
     def _solve(self, problem: ContactProblem, impulses: Float[ndarray, "nc"], slips: Float[ndarray, "ns"]) -> PyTree:
@@ -137,7 +137,7 @@ class AsPrinted(Complementarity):
 
 
 def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
-    """The recordings: stand, drop, trot and a trot that slips; and all of them with the paper's problem as printed."""
+    """Return recordings of a stand, a drop, a trot and a slipping trot; and all of them with eq. (37) as printed."""
     trot = JointPD.tuned(robot, "trot", open_loop=True)
     bowing = BowingSpine(trot)
     joints = robot.state("stand")[0][robot.nq - robot.nj :]
@@ -162,7 +162,7 @@ def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
     for key, (controller, contact, friction, clearance) in plan.items():
         ground = Plane(friction)
         start = standing_start(robot, controller, ground, clearance=clearance)
-        stops = friction == FRICTION  # one that slips may fall
+        stops = friction == FRICTION  # a slipping trot may fall
         simulation = Simulation(
             robot, controller, contact=contact, ground=ground, dt=DT, start=start, stop_on_fall=stops
         )
@@ -171,13 +171,13 @@ def perform(robot: Robot, seconds: float = SECONDS) -> dict[str, Recording]:
 
 
 def exact(rec: Recording) -> tuple[int, int]:
-    """(steps that least squares solved by itself to the residual, steps): the fallback's do not count."""
+    """Return (steps solved by least squares alone, all steps)."""
     reached = (rec["contact_residual"].max(axis=1) <= RESIDUAL) & (rec["contact_sweeps"] == 0)
     return int(reached.sum()), len(rec)
 
 
 def exactness(runs: dict[str, Recording]) -> Claim:
-    """Eq. (37) as printed, over all runs; too few steps are no answer."""
+    """Assess eq. (37) as printed, over all runs; too few steps give no verdict."""
     reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
     warm, of = _sum({key: rec for key, rec in runs.items() if PRINTED not in key})
     worst = max(float(rec["contact_residual"].max()) for rec in runs.values())
@@ -193,7 +193,7 @@ def exactness(runs: dict[str, Recording]) -> Claim:
 
 
 def pitch(runs: dict[str, Recording]) -> Claim:
-    """How far the trunk pitches at most; the trot that slips is not one that is meant."""
+    """Return the largest pitch of the trunk, except in the slipping trot."""
     most = {key: float(np.degrees(np.abs(runs[key].trunk_euler()[:, 1]).max())) for key in ("stand", "drop", "trot")}
     words = ", ".join(f"{key} {degrees:.1f}" for key, degrees in most.items())
     worst = max(most.values())
@@ -201,7 +201,7 @@ def pitch(runs: dict[str, Recording]) -> Claim:
 
 
 def otherwise(runs: dict[str, Recording]) -> Claim:
-    """Where least squares do not reach the exact solution: nowhere in these runs."""
+    """Assess where least squares do not reach the exact solution."""
     reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
     return assess(
         NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver."
@@ -240,7 +240,7 @@ def _exactness_table(runs: dict[str, Recording]) -> Table:
 
 
 def _spine(rec: Recording) -> str:
-    """Describe what the motors of the spine did."""
+    """Describe the torques and angles of the spine's motors."""
     columns = [rec.robot.joint_names.index(name) for name in SPINE]
     torque = np.abs(rec.torque[:, columns]).max(axis=0)
     turned = np.degrees(np.abs(rec.joint_position[:, columns]).max(axis=0))
@@ -251,7 +251,7 @@ def _spine(rec: Recording) -> str:
 
 
 def _upright(rec: Recording, seconds: float) -> bool:
-    """Neither fallen nor lost nor cut short."""
+    """Return whether a run neither fell nor diverged nor ended early."""
     return not rec.meta["fell"] and not rec.meta["diverged"] and rec.time[-1] > seconds - 1.5 * DT
 
 
@@ -298,7 +298,7 @@ def trots(rec: Recording, seconds: float = SECONDS) -> Claim:
 
 # -- figures -----------------------------------------------------------------------------------------------------------
 def _figure(runs: dict[str, Recording]) -> Figure:
-    """Height and residual, in the drop and in the trot."""
+    """Draw height and residual, in the drop and in the trot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.0, 4.2), layout="constrained")

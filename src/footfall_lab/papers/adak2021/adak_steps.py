@@ -1,7 +1,7 @@
-"""How large a step hard contact, springs and dampers allow: the spined robot stands and trots with ever smaller ones.
+"""The largest steps with hard contact and with spring-dampers: the spined robot stands and trots.
 
-Contact alone makes the difference: the controller is the same, and so is the implicit feedback of the joints, behind
-which the spring-dampers stay explicit. Size of step and constants of a spring are inputs of one compiled step.
+Only the contact differs: the controller is the same, and so is the implicit feedback of the joints; the spring-dampers
+stay explicit. Step length and spring constants are inputs of one compiled step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,6 +32,7 @@ from footfall.spatial.gravity import weight_of
 from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,9 +42,9 @@ FRICTION = setup("adak2021")["friction"]
 
 @dataclass(frozen=True)
 class SpringDamper(ForceLaw):
-    """A linear spring and a damper under every foot, explicit: the contact that the paper puts hard contact against.
+    """A linear spring and a damper under every foot, explicit: the contact with which the paper compares hard contact.
 
-    f_n = max(0, K d - c v_n), f_t = -min(c, μ f_n / |u|) u. Its slopes are kept from the implicit step.
+    f_n = max(0, K d - c v_n), f_t = -min(c, μ f_n / |u|) u. Its derivatives are hidden from the implicit step.
     """
 
     stiffness: Scalar = 1e5  # K [N/m]
@@ -62,7 +62,7 @@ class SpringDamper(ForceLaw):
 
 @dataclass(frozen=True)
 class ExplicitHertz(ForceLaw):
-    """Hertz's stiffness with stick-slip friction as de Paula 2024 prints it, its slopes kept from the implicit step."""
+    """Hertz stiffness with stick-slip friction as in de Paula 2024, derivatives hidden from the implicit step."""
 
     inner: Compliant = field(default_factory=Compliant.as_printed)
 
@@ -75,7 +75,7 @@ class ExplicitHertz(ForceLaw):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The constants of a step of a trial: the controller runs in every step, on the clock."""
+    """The constants of a trial, in which the controller runs in every step."""
 
     world: World
     controller: JointPD
@@ -87,7 +87,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Moment:
-    """The state that a step hands to the next."""
+    """The state that is passed from step to step."""
 
     t: float
     q: Float[ndarray, "nq"]
@@ -98,7 +98,7 @@ class Moment:
 def trial_step(
     trial: Trial, moment: Moment, dt: float, walking: float, constants: Float[ndarray, "2"]
 ) -> tuple[Moment, float]:
-    """One step of any size; ``walking`` 0 stops the gait's clock: it stands. ``constants`` are a SpringDamper's."""
+    """Make a step of any length; ``walking`` 0 stops the gait, for standing. ``constants``: of a SpringDamper."""
     world, robot = trial.world, trial.world.robot
     if isinstance(world.contact, SpringDamper):
         world = replace(world, contact=SpringDamper(stiffness=constants[0], damping=constants[1]))
@@ -114,21 +114,21 @@ LADDER = tuple(m * 10.0**power for power in (-2, -3, -4, -5) for m in _MANTISSAS
 STIFFNESSES = (1e4, 3e4, 1e5, 3e5, 1e6)  # [N/m]
 DAMPINGS = (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0)  # [N s/m]
 STANDING, TROTTING = 2.0, 3.5  # [s] of a trial
-QUIET = 0.05  # [m/s, rad/s] of anything in a robot that stands
-RIGID = 1.0  # [mm] that a foot may sink where a spring stands for rigid ground
+QUIET = 0.05  # [m/s, rad/s], largest velocity of a standing robot
+RIGID = 1.0  # [mm], largest depth of a foot on a spring that represents rigid ground
 
 
 @dataclass(frozen=True, kw_only=True)
 class LargestStep:
-    """The largest steps of a contact model at which the robot stands, and trots [s]; 0: none on the ladder."""
+    """The largest steps of a contact model at which the robot stands, and trots [s]; 0: none of those tried."""
 
     name: str
     stands: float
     trots: float
-    sink: float  # [mm] of a foot that carries a quarter of the weight
+    sink: float  # [mm], depth of a foot that carries a quarter of the weight
     words: str = ""
     kind: str = "spring"  # hard, spring (explicit), implicit
-    others: tuple[float, float] = (0.0, 0.0)  # standing and trotting, each with the damper that suits it best
+    others: tuple[float, float] = (0.0, 0.0)  # standing and trotting, each with its best damper
 
     @property
     def both(self) -> float:
@@ -136,7 +136,7 @@ class LargestStep:
 
 
 class StandingRobot:
-    """One contact model, compiled once: trials with any step."""
+    """A contact model, compiled once, for trials with any step length."""
 
     def __init__(self, robot: Robot, contact: ContactModel) -> None:
         self.controller = JointPD.tuned(robot, "trot", clock=True)
@@ -147,7 +147,7 @@ class StandingRobot:
         self.function = compiling.compile(trial_step, trial, self.start, 1e-3, 1.0, np.ones(2), verify=False)
 
     def largest(self, constants: Sequence[float] = (1.0, 1.0)) -> tuple[float, float]:
-        """The largest steps at which it stands, and trots; 0 for none. The next smaller one must hold as well."""
+        """Return the largest steps at which it stands, and trots, or 0. The next smaller step must succeed as well."""
         return _first(self.stands, constants), _first(self.trots, constants)
 
     def stands(self, dt: float, constants: Sequence[float]) -> bool:
@@ -163,7 +163,7 @@ class StandingRobot:
         return bool(speed > 0.5 * gait.speed)
 
     def _last(self, dt: float, seconds: float, walking: float, constants: Sequence[float]) -> list[Moment] | None:
-        """The moments between twenty parts of a trial; None once the robot leans by 60 deg, lies, or is lost."""
+        """Return the states at twenty instants of a trial; None if the robot tilts by 60 deg, lies down or diverges."""
         moment, moments, given = self.start, [], np.asarray(constants, dtype=float)
         count = max(1, round(seconds / dt / 20))
         for _ in range(20):
@@ -178,7 +178,7 @@ class StandingRobot:
 
 
 def _first(holds: Callable[[float, Sequence[float]], bool], constants: Sequence[float]) -> float:
-    """Down the ladder: the first step that holds, and at the next smaller one too."""
+    """Return the largest step that succeeds together with the next smaller one."""
     before = 0.0
     for dt in LADDER:
         if not holds(dt, constants):
@@ -191,7 +191,7 @@ def _first(holds: Callable[[float, Sequence[float]], bool], constants: Sequence[
 
 
 def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
-    """Hard contact, springs of rising stiffness with their best dampers, Hertz as printed, and ours, implicit."""
+    """Return steps of hard contact, springs with their best dampers, Hertz as printed, and ours, implicit."""
     load = weight_of(robot.mass) / 4
     hard = StandingRobot(robot, Complementarity(method="least_squares")).largest()
     made = [LargestStep(name="hard", stands=hard[0], trots=hard[1], sink=0.0, kind="hard")]
@@ -221,12 +221,12 @@ def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
 
 
 def _hertz_depth(law: Compliant, load: float) -> float:
-    """[mm] under a load [N]."""
+    """Return the depth [mm] under a load [N]."""
     return 1e3 * float((load / law.stiffness) ** (1 / law.exponent))
 
 
 def stability(steps: Sequence[LargestStep]) -> Claim:
-    """The largest step of hard contact to stand and trot, over that of the best spring."""
+    """Assess the largest step of hard contact to stand and trot, relative to that of the best spring."""
     hard, own = (next(s for s in steps if s.kind == kind) for kind in ("hard", "implicit"))
     springs = [s for s in steps if s.kind == "spring"]
     stands = max(max(s.stands, s.others[0]) for s in springs)
@@ -255,7 +255,7 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
 
 
 def accuracy(steps: Sequence[LargestStep]) -> Claim:
-    """How far feet sink on the spring that allows the largest step."""
+    """Assess how far feet sink on the spring that allows the largest step."""
     hard = next(s for s in steps if s.kind == "hard")
     springs = [s for s in steps if s.kind == "spring"]
     best = max(springs, key=lambda s: s.both)

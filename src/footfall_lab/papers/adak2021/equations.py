@@ -1,4 +1,4 @@
-"""Every numbered equation of Adak et al. 2021, evaluated beside mechanics written apart; errata as printed."""
+"""Every numbered equation of Adak et al. 2021, compared with independent mechanics; errata as printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME, ORDER, STATES = "adak2021", "xyz", 3
 
 
 def claims() -> list[Claim]:
-    """Check every equation: the worst of a few random states of the spined robot."""
+    """Check every equation: the worst error over a few random states of the spined robot."""
     worst: dict[str, float] = {}
     rng = np.random.default_rng(21)
     for _ in range(STATES):
@@ -39,7 +39,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
     x, rate = rng.uniform(-0.5, 0.5, robot.nv), rng.normal(size=robot.nv)
     q = coordinates.from_euler_coordinates(robot, x, ORDER)
     R = turned(np.eye(3)[0], x[0]) @ turned(np.eye(3)[1], x[1]) @ turned(np.eye(3)[2], x[2])  # (5)
-    E = np.stack(  # (6), (7) in world axes: every turn about its moved axis
+    E = np.stack(  # (6), (7) in world axes: each rotation about its rotated axis
         [np.eye(3)[0], turned(np.eye(3)[0], x[0]) @ np.eye(3)[1], R @ np.eye(3)[2]], axis=1
     )
     rates = rate[:3]
@@ -58,7 +58,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
             off(np.linalg.solve(rotation.euler_rates_to_body(x[:3], ORDER), v[:3]), back @ v[:3]),
         ),
     }
-    T = np.zeros((robot.nv, robot.nv))  # v of the Euler rates
+    T = np.zeros((robot.nv, robot.nv))  # v from the Euler rates
     T[:3, :3], T[3:6, 3:6], T[6:, 6:] = R.T @ E, R.T, np.eye(robot.nj)
     M = T.T @ own.M @ T
     energy = sum(
@@ -84,7 +84,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
     derivative = nested.interpreted(
         lambda y: nested.jacobian(lambda z: link_jacobians.mass_matrix(robot, z, ORDER), (y,)), x
     )(x)
-    one_index = 0.5 * (M * rate[:, None]).sum(axis=0) * rate  # (24), one value for every j that is left free
+    one_index = 0.5 * (M * rate[:, None]).sum(axis=0) * rate  # (24), one value for each free index j
     found["erratum_24"] = float(np.abs(one_index / energy - 1.0).min())
     M_rate = derivative @ rate
     found["erratum_25"] = off(M_rate.sum(axis=1) * rate, M_rate @ rate)
@@ -92,7 +92,7 @@ def _robot(rng: np.random.Generator) -> dict[str, float]:
 
 
 def _modified_dh(rng: np.random.Generator) -> float:
-    """(1): four elementary transforms of every row, beside the library's."""
+    """Check (1): four elementary transforms per row, against the library's."""
     angles, X, eye = rng.uniform(-1.0, 1.0, 3), np.eye(4), np.eye(3)
     rows, left = leg_table("LF"), iter(angles)
     for row in rows:
@@ -106,7 +106,7 @@ def _modified_dh(rng: np.random.Generator) -> float:
 
 
 def _contact(rng: np.random.Generator) -> dict[str, float]:
-    """(28)-(37) on random problems: the laws of what least squares find, and S of (34)."""
+    """Check (28)-(37) on random problems: contact laws of the least-squares solution, and S of (34)."""
     n = 4
     J = rng.normal(size=(3 * n, 18))
     A, V_free, mu = J @ J.T / 5.0, rng.normal(size=3 * n), np.full(n, 0.8)
@@ -127,7 +127,7 @@ def _contact(rng: np.random.Generator) -> dict[str, float]:
 
 
 def _body(rng: np.random.Generator) -> dict[str, float]:
-    """(16) and (27) on one body, whose C is ω x I ω."""
+    """Check (16) and (27) on one body, whose C is ω x I ω."""
     tensor = np.diag([0.3, 0.5, 0.7])
     body = Robot(name="body", links=[Link(name="body", mass=2.0, com=np.zeros(3), inertia=tensor)], joints=[])
     x, w = rng.uniform(-0.6, 0.6, 6), rng.normal(size=6)

@@ -1,6 +1,6 @@
-"""Adak, Bahceci, Erbatur: a quadruped with spine joints, by Euler-Lagrange: its model, and Table 2.
+"""Adak, Bahceci, Erbatur: a quadruped with spine joints by Euler-Lagrange: model and Table 2.
 
-What the paper says about contact is measured in ``adak_contact``, what its survey says of spines in ``spine_claims``.
+Its claims about contact are measured in ``adak_contact``, those of its survey about spines in ``spine_claims``.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ Progress = Callable[[str, int, int], None]
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All claims. ``quick``: two seconds of timing instead of ten, fewer springs beside hard contact."""
-    del workers  # one core is timed
+    """Measure all claims. ``quick``: two seconds of timing instead of ten, fewer springs to compare."""
+    del workers  # timing is on one core
     robot = library.load("spined")
     reported = progress or (lambda what, done, of: None)
     rows, operations = formalisms.table2(2.0 if quick else 10.0, reported)
@@ -108,7 +108,7 @@ _CAPTION = (
 
 
 def _times(rows: dict[str, Row], operations: dict[str, int]) -> list[Claim]:
-    """Table 2: eight times, and what matters, how much faster optimised code is than stored expressions."""
+    """Assess Table 2: eight times, and the speed-up of optimised code over stored expressions."""
     claims = []
     for name, (symbolic, optimised) in PRINTED.items():
         words = {
@@ -137,14 +137,14 @@ def _degrees_of_freedom(robot: Robot) -> Claim:
 
 
 def _share_of_legs(robot: Robot) -> Claim:
-    """Return the legs' share of the chosen masses: the paper prints the share and no mass."""
+    """Assess the legs' share of the mass: the paper prints only the share."""
     legs = sum(link.mass for link in robot.links if link.name.removesuffix("_link").rpartition("_")[2] in _LEGS)
     share = legs / robot.mass
     return assess(NAME, "legs_carry_quarter_of_mass", share, f"Chosen: {legs:.3g} of {robot.mass:.3g} kg.")
 
 
 def _decoupled(robot: Robot) -> Claim:
-    """Elements of M that are zero whatever the state."""
+    """Assess the elements of M that are zero in any state."""
     states = random_states(robot, 5, seed=4)
     zero = np.all([np.abs(mass_matrix(robot, q)) < 1e-12 for q in states.q], axis=0)
     legs = {leg: [robot.nv - robot.nj + robot.joint_names.index(f"{leg}_{j}") for j in _LEGS] for leg in ROBOT_LEGS}
@@ -160,7 +160,7 @@ def _decoupled(robot: Robot) -> Claim:
 
 
 def _agreement(robot: Robot) -> Claim:
-    """All methods give the same equations: Euler-Lagrange, and algorithms that share nothing with it."""
+    """Compare Euler-Lagrange with independent algorithms."""
     states, worst = random_states(robot, 5, seed=3), 0.0
     for q, v in zip(states.q, states.v):
         pairs = (
@@ -178,7 +178,7 @@ def _agreement(robot: Robot) -> Claim:
 
 
 def _invertible(robot: Robot) -> Claim:
-    """M in the velocities of (10), a third of the states with the body upright; beside it M of Euler rates there."""
+    """Assess M in the velocities of (10), a third of the states with the body upright, and M in Euler rates there."""
     states, least, uneven, upright = random_states(robot, 1000, seed=6), [], [], []
     for k, q in enumerate(states.q):
         x = coordinates.to_euler_coordinates(robot, q, "xyz")
@@ -205,7 +205,7 @@ def _invertible(robot: Robot) -> Claim:
 
 
 def _euler_angles() -> list[Claim]:
-    """Where the map of Euler rates is singular, and what a small number added to its denominators gives there."""
+    """Assess where the map of Euler rates is singular, and the effect of a small number in its denominators."""
     angles = np.array([0.3, 0.0, 0.2])
     ranks = []
     for degree in range(360):
@@ -260,7 +260,7 @@ def _table(rows: dict[str, Row], operations: dict[str, int]) -> Table:
 
 
 def _figure(rows: dict[str, Row]) -> Figure:
-    """Times on a logarithmic axis: printed and ours, four bars a matrix."""
+    """Draw times on a logarithmic axis: printed and ours, four bars per matrix."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.0, 3.2), layout="constrained")

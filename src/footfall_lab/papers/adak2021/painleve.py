@@ -1,29 +1,29 @@
-"""Painlevé's rod: a motion with Coulomb friction that no force continues at the instant, and an impulse does.
+"""Painlevé's rod: a state with Coulomb friction in which no finite force satisfies the laws, but an impulse does.
 
-A slender rod slides on its lower end. Pressing on it turns it so that the end is driven into the ground by friction: in
-continuous time no force meets the laws. In discrete time, eqs. (28)-(32), an impulse stops the end.
+A slender rod slides on its lower end. A normal force rotates it so that friction drives the end into the ground: in
+continuous time no force satisfies the laws. In discrete time, eqs. (28)-(32), an impulse stops the end.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.coulomb import ContactProblem, residuals
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.spatial.gravity import STANDARD
 from footfall_lab.papers.claims import Claim, assess
+from nptrace.array_types import Float
 
 NAME = "adak2021"
 FRICTION, STEP = 2.0, 1e-3  # registered
-MASS, HALF, ANGLE, SLIP = 1.0, 0.5, np.radians(60.0), 1.0  # [kg], [m], of the rod over the ground, [m/s]
+MASS, HALF, ANGLE, SLIP = 1.0, 0.5, np.radians(60.0), 1.0  # [kg], [m], angle of the rod to the ground, [m/s]
 
 
 def inverse_inertia() -> Float[ndarray, "3 3"]:
-    """Return A of the end that touches: along the ground, across the rod's plane, along the normal [1/kg]."""
-    x, z = HALF * np.cos(ANGLE), -HALF * np.sin(ANGLE)  # of the end, ahead of the centre of mass and below it
-    turn = 3.0 / (MASS * HALF * HALF)  # of a torque about any axis across a slender rod
+    """Return A of the touching end: along the ground, across the rod's plane, along the normal [1/kg]."""
+    x, z = HALF * np.cos(ANGLE), -HALF * np.sin(ANGLE)  # of the end, relative to the centre of mass
+    turn = 3.0 / (MASS * HALF * HALF)  # angular acceleration per torque about an axis across a slender rod
     A = np.eye(3) / MASS
     A[0, 0] += turn * z * z
     A[1, 1] += turn * HALF * HALF
@@ -34,14 +34,14 @@ def inverse_inertia() -> Float[ndarray, "3 3"]:
 
 def claim() -> Claim:
     A = inverse_inertia()
-    free = -STANDARD  # normal acceleration of the end without a force, the rod not turning
-    sliding = A[2, 2] - FRICTION * A[2, 0]  # normal acceleration by a normal force N and friction -mu N along the slip
-    # N >= 0, a >= 0, N a = 0 with a = sliding N + free: parted needs free >= 0, pressed sliding > 0; it does not stick,
-    # since it slides at the instant
+    free = -STANDARD  # normal acceleration of the end without a force, for a rod that does not rotate
+    sliding = A[2, 2] - FRICTION * A[2, 0]  # normal acceleration per normal force N, with friction -mu N along the slip
+    # N >= 0, a >= 0, N a = 0 with a = sliding N + free: separation needs free >= 0, contact sliding > 0; it cannot
+    # stick, since it slides at this instant
     solvable = free >= 0.0 or sliding > 0.0
     V_free = np.array([SLIP, 0.0, STEP * free])
     problem = ContactProblem(A, V_free, np.zeros(1), np.array([FRICTION]))
-    impulse = -np.linalg.solve(A, V_free)  # that stops the end
+    impulse = -np.linalg.solve(A, V_free)  # stops the end
     left = float(np.max(residuals(problem, impulse)))
     found, *_ = solve_by_least_squares(problem, np.zeros(3), np.zeros(1), 200, 1e-12)
     missed = float(np.max(residuals(problem, found)))

@@ -27,7 +27,7 @@ TROT: tuple[Run, ...] = (("trot", 0.5), ("trot", 1.0))
 
 
 def cases() -> list[SpineCase]:
-    """Every spine that is registered."""
+    """Return every registered spine."""
     fixed = setup(NAME)
     springs, phases, swing = fixed["spine_stiffness"], fixed["spine_phases"], fixed["spine_swing"]
     found = [RIGID]
@@ -38,7 +38,7 @@ def cases() -> list[SpineCase]:
 
 @dataclass
 class Spines:
-    """All runs, and what is asked of them."""
+    """All runs, and the claims that they assess."""
 
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]]
 
@@ -51,11 +51,11 @@ class Spines:
         return [self.found[case, gait, speed, setup(NAME)["friction"]] for gait, speed in runs]
 
     def mean(self, case: SpineCase, key: str, runs: Sequence[Run]) -> float:
-        """Over all of the runs; not a number if the robot falls in one of them."""
+        """Return the mean over all runs; NaN if the robot falls in one of them."""
         return float(np.mean([row[key] for row in self.rows(case, runs)]))
 
     def best(self, kinds: Sequence[str], runs: Sequence[Run], **having: float) -> SpineCase | None:
-        """The case of least cost that stays up in all of the runs; none if every one falls."""
+        """Return the case of least cost that stays up in all runs; None if every one falls."""
         able = [
             case
             for case in cases()
@@ -66,7 +66,7 @@ class Spines:
         return min(able, key=lambda case: self.mean(case, "cost_of_transport", runs), default=None)
 
     def ratio(self, key: str, kinds: Sequence[str], runs: Sequence[Run]) -> tuple[float, str]:
-        """(a figure of the best spine of some kinds over the rigid one's, both in words)."""
+        """Return (a quantity of the best spine of some kinds over that of the rigid spine, both in words)."""
         case, rigid = self.best(kinds, runs), self.mean(RIGID, key, runs)
         if case is None:
             return float("nan"), f"Every {' or '.join(map(_kind, kinds))} spine falls in one of the runs."
@@ -102,7 +102,7 @@ class Spines:
         ]
 
     def _hops(self) -> Claim:
-        """The rise in the air, in a bound that has a flight; that of ours need not have one."""
+        """Assess the rise in flight, in a bound with a flight phase; ours may not have one."""
         ratio, words = self.ratio("hop_height", ["actuated"], BOUND)
         rigid = self.mean(RIGID, "hop_height", BOUND)
         words = f"{words} Heights in m; the range of the height, which is not hopping, is another claim."
@@ -154,7 +154,8 @@ class Spines:
         note = f"{_words(case)}: {reported}, sag included."
         return assess(NAME, "symmetrical_gaits_bend_less", _measured(ratio), note, missing=_fallen(ratio))
 
-    # -- for people ----------------------------------------------------------------------------------------------------
+    # -- presentation
+    # ----------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         header = (
             "gait",
@@ -186,7 +187,7 @@ class Spines:
         )
 
     def figure(self) -> Figure:
-        """Cost, force, height change and top speed of every kind, over the rigid spine's."""
+        """Draw cost, force, height change and top speed of every kind, relative to the rigid spine."""
         from matplotlib.figure import Figure
 
         from footfall.draw.style import COLORS
@@ -219,7 +220,7 @@ def _measured(ratio: float) -> float | None:
 
 
 def _fallen(ratio: float) -> str:
-    """Return what is missing where a run of a ratio fell, so that there is none; nothing where it is a number."""
+    """Return what is missing if a run of a ratio fell; "" if the ratio is a number."""
     return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
 
 
@@ -228,7 +229,7 @@ def _kind(kind: str) -> str:
 
 
 def _words(case: SpineCase) -> str:
-    """A spine for people: "Series-elastic, 300 N m/rad, phase 0.25"."""
+    """Return a description of a spine: "Series-elastic, 300 N m/rad, phase 0.25"."""
     parts = [_kind(case.kind).capitalize()]
     parts += [f"{case.stiffness:g} N m/rad"] if case.kind not in ("rigid", "actuated") else []
     parts += [f"phase {case.phase:g}"] if case.swing else []

@@ -1,9 +1,8 @@
 """Does a spine help? Trot, bound and gallop with a spine that is rigid, passive, lockable, actuated or series-elastic.
 
-Questions of the survey in Adak et al. 2021. The legs follow a speed that is commanded, by forces planned ahead (stage
-``mpc`` of Locomotion, which takes no notice of what the spine is made of); only the spine differs. A case runs at
-several speeds and frictions at once, with every gait of it in one batch of machine code. Springs and brakes cost
-nothing; what motors give, at the legs or at the spine, is paid.
+Questions of the survey in Adak et al. 2021. The legs follow a commanded speed by MPC (stage ``mpc`` of Locomotion,
+which does not model the spine's drive); only the spine differs. All speeds, frictions and gaits of a case run in one
+batch. Springs and brakes cost nothing; positive work of motors, in the legs or the spine, counts.
 
     case("bound", "series_elastic", stiffness=400.0, phase=0.25)
 """
@@ -39,24 +38,24 @@ from nptrace._types import Json, Scalar
 SETTLE, MEASURE = 2.5, 2.5  # [s]
 SPEEDS = {"trot": (0.5, 1.0), "bound": (1.0, 2.0), "rotary_gallop": (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)}  # commanded [m/s]
 FRICTION = 0.8
-DAMPING = 0.01  # [s], of the stiffness
-STIFF = 1e7  # [N m/rad]: a series spring that is none
+DAMPING = 0.01  # [s], damping relative to stiffness
+STIFF = 1e7  # [N m/rad]: effectively no series spring
 SWING = 0.12  # [rad]
 GAINS = (800.0, 16.0)  # [N m/rad], [N m s/rad]: of the spine's motors
-FILTER = 5e-3  # [s]: what is shorter than this is a foot's, not the robot's
+FILTER = 5e-3  # [s]: shorter peaks are due to the foot, not the robot
 PLAN_RATE = 200.0  # [Hz]: one program for all gaits
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchedSpine:
-    """One robot, or a batch of them, and what is measured on the way."""
+    """The state of one robot or a batch, with the quantities measured during a run."""
 
     state: RunState
     legs: Scalar  # positive work of the legs' motors [J]
     spine: Scalar  # positive work of the spine's motors [J]
-    force: Scalar  # vertical, on each foot, filtered [N]
+    force: Scalar  # vertical force on each foot, filtered [N]
     peak: Scalar  # the largest of these [N]
-    top: Scalar  # of the centre of mass [m]
+    top: Scalar  # highest centre of mass [m]
     bottom: Scalar
     bend: Scalar  # sum over ticks of the spine's angles squared [rad²]
     tilt: Scalar  # sum over ticks of 1 - cos(tilt)
@@ -66,7 +65,7 @@ class WatchedSpine:
 
 
 def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) -> WatchedSpine:
-    """A tick of the simulation, and the meters after it."""
+    """Make a tick of the simulation and update the measured quantities."""
     robot, (after, _) = model.world.robot, tick(model, watched.state, inputs)
     work = model.period * np.maximum(after.motor * joint_rates(robot, after.v), 0.0)
     names = spine_joints(robot)
@@ -111,11 +110,11 @@ class SpineCase:
 
     @property
     def machine(self) -> str:
-        """Which of the two robots it is run on."""
+        """Return which of the two robots runs it."""
         return "series_elastic" if self.kind in ("series_elastic", "actuated") else "lockable"
 
     def numbers(self, joints: Sequence[str]) -> dict[str, float]:
-        """By free parameter of that robot's program."""
+        """Return the values of the free parameters of that robot's program."""
         k = STIFF if self.kind == "actuated" else self.stiffness
         springs = {f"{j}.stiffness": k for j in joints} | {f"{j}.damping": DAMPING * k for j in joints}
         if self.machine == "series_elastic":
@@ -125,8 +124,7 @@ class SpineCase:
 
 
 class Machine:
-    """A robot with a spine of a kind, compiled once: the spine's numbers, the gait, the speed and the friction are
-    inputs."""
+    """A robot with a kind of spine, compiled once, with spine parameters, gait, speed and friction as inputs."""
 
     def __init__(self, kind: str, robot: Robot | str = "spined") -> None:
         plain = load(robot) if isinstance(robot, str) else robot
@@ -135,7 +133,7 @@ class Machine:
             raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
         self.robot = with_spine(plain, kind)
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
-        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # springs are not its to know
+        legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # without springs
         kp, kd = GAINS if kind == "series_elastic" else (0.0, 0.0)
         brake = None if kind == "series_elastic" else 0.0
         share = 1.0 if brake is None else 0.0
@@ -153,7 +151,7 @@ class Machine:
         )
 
     def run(self, runs: Sequence[tuple[SpineCase, str, float, float]]) -> list[dict[str, float]]:
-        """Every (case, gait, speed [m/s], friction), all at once."""
+        """Run every (case, gait, speed [m/s], friction) in one batch."""
         n = len(runs)
         numbers = [{"ground.friction": mu, **case.numbers(self.springs)} for case, _, _, mu in runs]
         free = {path: np.array([row[path] for row in numbers]) for path in self.free}
@@ -175,7 +173,7 @@ class Machine:
             bend=zero,
             tilt=zero,
             flight=zero,
-            left=height + 1.0,  # of no rise before a foot has touched
+            left=height + 1.0,  # no rise before a foot has touched
             hop=zero,
         )
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
@@ -221,7 +219,7 @@ FIGURES = (
 
 
 def _on_gaits(state: WatchedSpine, beats: ndarray) -> WatchedSpine:
-    """A batch whose controllers pace a gait each: delays, duty, period."""
+    """Return a batch in which each controller has its gait: delays, duty, period."""
     memory = state.state.memory
     legs = memory["inner"] if isinstance(memory, dict) else memory
     legs = dataclasses.replace(legs, delays=beats[:, :4], timing=beats[:, 4:], gait_goal=beats)
@@ -242,7 +240,7 @@ def measured(
 ) -> dict[tuple[SpineCase, str, float, float], dict[str, float]]:
     """Measure every case in every gait, at every speed and friction; each machine runs its cases in one batch.
 
-    robot: any with a spine, or the name of one of the library.
+    robot: any robot with a spine, or the name of a library robot.
     """
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]] = {}
     lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
@@ -254,7 +252,7 @@ def measured(
 
 
 def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Means over the runs that stay up; ``survived`` is their share."""
+    """Return means over the runs that stay up; ``survived`` is their fraction."""
     up = [row for row in rows if row["survived"]]
     share = len(up) / len(rows)
     return {"survived": share} | {k: float(np.mean([r[k] for r in up])) if up else float("nan") for k in FIGURES}
@@ -268,12 +266,12 @@ def case(
     swing: float = SWING,
     robot: Robot | str = "spined",
 ) -> dict[str, Json]:
-    """One spine in one gait: survived [share of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of it],
-    stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its
-    rise without a foot on the ground), peak_force [weights, on one foot], bend [rad, rms],
-    tilt [degrees, rms], flight [share of the time].
+    """Measure one spine in one gait.
 
     stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
+    Returns survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [fraction of it], stride_length [m],
+    height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on the ground), peak_force
+    [weights, on one foot], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
     """
     if gait not in SPEEDS:
         raise unknown("gait of the spine study", gait, SPEEDS)

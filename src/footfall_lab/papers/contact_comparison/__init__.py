@@ -1,1 +1,1 @@
-"""Three models of contact side by side: our own question, after de Paula et al. 2024."""
+"""Comparison of three contact models: our own question, after de Paula et al. 2024."""

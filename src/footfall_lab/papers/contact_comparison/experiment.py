@@ -1,8 +1,8 @@
-"""Three models of contact on the same robot, controller and ground: our own question, after de Paula et al. 2024.
+"""Three contact models on the same robot, controller and ground: our own question, after de Paula et al. 2024.
 
 Drop, slide and trot of the Mini Cheetah by ``Compliant``, ``Complementarity`` and ``Stance``, and by MuJoCo as an
-outside witness: pose of the trunk, forces on the feet, residuals of the contact conditions, energy, time. Differences
-are taken from the complementarity run, whose residual is at rounding.
+independent reference: pose of the trunk, forces on the feet, residuals of the contact conditions, energy, time.
+Differences are relative to the complementarity run, whose residual is at rounding.
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ LABELS = {"compliant": "compliant", "complementarity": "complementarity", "stanc
 COLORS = {"compliant": "#0072b2", "complementarity": "#d55e00", "stance": "#009e73", WITNESS: "#909090"}
 DASHES: dict[str, Dashes] = {"compliant": "-", "complementarity": (0, (6, 2)), "stance": (0, (2, 2)), WITNESS: "-"}
 HARD_RESIDUAL = 1e-8  # [m/s]
-_STIFFEST = {"solref": (4 * DT, 1.0), "solimp": (0.95, 0.99, 0.001)}  # that MuJoCo stands at this step
+_STIFFEST = {
+    "solref": (4 * DT, 1.0),
+    "solimp": (0.95, 0.99, 0.001),
+}  # stable in MuJoCo at this step
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One thing to do: how long, on which ground, from where."""
+    """A scene: duration, ground, initial state."""
 
     key: str
     title: str
@@ -80,7 +83,7 @@ def scenes(quick: bool = False) -> tuple[Scene, ...]:
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All scenes by all models; without MuJoCo its rows are left out."""
+    """Run all scenes with all models; without MuJoCo its rows are left out."""
     plan, runs = scenes(quick), dict[tuple[str, str], Recording]()
     total = len(plan) * (len(MODELS) + 1)
     for scene in plan:
@@ -134,17 +137,17 @@ def _perform(scene: Scene, model: str) -> Recording | None:
 
 # -- figures of merit --------------------------------------------------------------------------------------------------
 def residual(rec: Recording) -> float | None:
-    """Largest residual of the solver's laws [m/s]; None where a model solves none."""
+    """Return the largest residual of the solver's contact laws [m/s]; None for a model without a solver."""
     return float(rec["contact_residual"].max()) if "contact_residual" in rec else None
 
 
 def contact_loss(rec: Recording) -> float | None:
-    """Energy that contact took [J]."""
+    """Return the energy dissipated by contact [J]."""
     return -float(rec["contact_work"][-1]) if "contact_work" in rec else None
 
 
 def needed_friction(rec: Recording, pressed: float = 5.0) -> float:
-    """Largest |f_T| / f_N at any foot that carries more than ``pressed`` [N], level ground; 99.9th percentile."""
+    """Return the 99.9th percentile of |f_T| / f_N at feet that carry more than ``pressed`` [N], on level ground."""
     tangent = np.linalg.norm(rec.force[:, :, :2], axis=2)
     loaded = rec.force[:, :, 2] > pressed
     return float(np.percentile(tangent[loaded] / rec.force[:, :, 2][loaded], 99.9)) if loaded.any() else 0.0
@@ -198,7 +201,7 @@ def _triple(values: np.ndarray, digits: int) -> str:
 
 # -- claims ------------------------------------------------------------------------------------------------------------
 def _claims(runs: dict[tuple[str, str], Recording]) -> list[Claim]:
-    """Expectations of our own; nothing here is printed anywhere."""
+    """Assess our own expectations, none of which is published."""
     made = []
 
     def expect(id: str, measured: Value, holds: bool, note: str = "") -> None:
@@ -264,7 +267,7 @@ def _figure(scene: Scene, runs: dict[tuple[str, str], Recording]) -> Figure:
         axis.grid(color="#dddddd", lw=0.6)
     axes[1, 2].set_yscale("log")
     low, high = axes[0, 0].get_ylim()
-    axes[0, 0].set_ylim(min(low, -1.0), max(high, 1.0))  # rounding is no motion
+    axes[0, 0].set_ylim(min(low, -1.0), max(high, 1.0))  # do not magnify rounding
     for axis in axes[1]:
         axis.set_xlabel("time [s]")
     handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -1,4 +1,4 @@
-"""Quantities that de Paula et al. 2024 compare between two simulators, for one pair of runs."""
+"""The quantities that de Paula et al. 2024 compare between two simulators, for one pair of runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ERRORS = ("x", "y", "z", "yaw", "pitch", "roll", "force")
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Errors [mm, deg, N], correlations, contacts and peaks of ours beside MuJoCo's; the left fore foot."""
+    """Errors [mm, deg, N], correlations, contacts and peaks of our run against MuJoCo's; for the left fore foot."""
 
     x: float
     y: float
@@ -26,7 +26,7 @@ class Comparison:
     pitch: float
     roll: float
     force: float
-    agreement: float  # part of the time in which both say the same of the contact
+    agreement: float  # fraction of the time in which both contact states agree
     activation: float  # correlation of the binary signals
     spurious: tuple[int, int]  # contacts shorter than 10 ms: ours, MuJoCo's
     peaks: tuple[float, float]  # 99.9th percentile of the vertical force [N]: ours, MuJoCo's
@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def sentences(self) -> dict[str, float]:
-        """The number that each sentence is assessed by, by claim; of the spurious contacts MuJoCo's less ours."""
+        """Return the number by which each sentence is assessed; for spurious contacts, MuJoCo's less ours."""
         return {
             "contact_activation_matches": self.activation,
             "spurious_contacts_are_mujocos": float(self.spurious[1] - self.spurious[0]),
@@ -51,7 +51,7 @@ class Comparison:
 
     @staticmethod
     def of(ours: Recording, theirs: Recording) -> Comparison:
-        """Compare two runs that ended alike."""
+        """Compare two runs of equal length."""
         x, y, z = (1e3 * metrics.position_mae(ours, theirs)).tolist()
         yaw, pitch, roll = metrics.euler_mae_deg(ours, theirs).tolist()
         k = ours.robot.foot_names.index(FOOT)
@@ -75,5 +75,5 @@ class Comparison:
 
 
 def alike(a: np.ndarray, b: np.ndarray) -> float:
-    """Return the correlation of two raw signals; of two of different length none."""
+    """Return the correlation of two raw signals; None if their lengths differ."""
     return float(np.corrcoef(a, b)[0, 1]) if len(a) == len(b) else float("nan")

@@ -1,11 +1,11 @@
-"""Which time step to believe: the explicit scheme of de Paula et al. 2024 against the linearly implicit one.
+"""Convergence in the time step: the explicit scheme of de Paula et al. 2024 against the linearly implicit one.
 
-Three questions with the paper's own constants. A 5 mm drop onto four feet: how far is the trunk, after 0.5 s, from
-where it would be in the limit dt -> 0? The first second of the trot: the same. And ten seconds of trot beside MuJoCo:
-does the published figure, the mean distance from MuJoCo along x, depend on the time step?
+Three questions with the constants of the paper. After a 5 mm drop onto four feet: how far is the trunk, after 0.5 s,
+from its position in the limit dt -> 0? After the first second of the trot: the same. And over ten seconds of trot in
+comparison with MuJoCo: does the published figure, the mean distance from MuJoCo along x, depend on the time step?
 
 The limit is the *explicit* scheme with a step so fine that both schemes agree: it cannot favour the implicit one. The
-robot has its rotors here, whose inertia helps the explicit scheme; without them it is worse off.
+robot has its rotors here, whose inertia helps the explicit scheme; without them it is less accurate.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from footfall_lab.papers.depaula2024.runs import DT, DURATION, STIFFNESS, Job
 
 DROP, FIRST_SECOND = 0.5, 1.0  # [s]
 FORM = "rotors"
-ENOUGH = 0.5e-3  # [m]: an error below it counts as converged; the bar of our own benchmarks
+ENOUGH = 0.5e-3  # [m]: an error below this counts as converged, as in our benchmarks
 Runs = Mapping[Job, Recording]
 
 
@@ -60,7 +60,7 @@ class Curve:
     """Errors [m] of one scheme over time steps [s]; ``nan`` where it fell or diverged."""
 
     case: str  # drop, trot, ten_seconds
-    scheme: str  # a reading's key
+    scheme: str  # key of a reading
     steps: tuple[float, ...]
     errors: tuple[float, ...]
 
@@ -70,7 +70,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Study:
-    """Every curve, and how far both schemes are apart at their finest steps [m], by case."""
+    """All curves, and the difference between both schemes at their finest steps [m], by case."""
 
     curves: tuple[Curve, ...]
     agreement: Mapping[str, float]
@@ -80,12 +80,12 @@ class Study:
 
     @property
     def explicit_converged(self) -> bool:
-        """Whether the explicit scheme, at the paper's step, is where it would be with a finer one."""
+        """Whether the explicit scheme has converged at the paper's step."""
         return all(self.curve(case, "explicit").at(DT) < ENOUGH for case in ("drop", "trot"))
 
 
 def _cases(plan: Plan, choice: str) -> list[tuple[str, str, float, str, str]]:
-    """(case, choice, duration, explicit scheme, implicit scheme)."""
+    """Return (case, choice, duration, explicit scheme, implicit scheme) of every case."""
     cases = [("drop", "drop", DROP, "explicit", "implicit_soft")]
     if plan.damped:
         cases.append(("drop", "drop", DROP, "explicit_damped", "implicit"))
@@ -93,7 +93,7 @@ def _cases(plan: Plan, choice: str) -> list[tuple[str, str, float, str, str]]:
 
 
 def jobs(plan: Plan, choice: str, stiffness: float = STIFFNESS) -> list[Job]:
-    """All runs that ``study`` looks at, MuJoCo's and the set's own at the paper's step included."""
+    """Return all runs for ``study``, including those in MuJoCo and those at the paper's step."""
     wanted = []
     for _, what, duration, explicit, implicit in _cases(plan, choice):
         wanted += [
@@ -114,7 +114,7 @@ def jobs(plan: Plan, choice: str, stiffness: float = STIFFNESS) -> list[Job]:
 
 
 def study(plan: Plan, choice: str, stiffness: float, runs: Runs) -> Study:
-    """Errors of all runs."""
+    """Return the errors of all runs."""
     curves, agreement = [], {}
     for case, what, duration, explicit, implicit in _cases(plan, choice):
         limit = runs[
@@ -143,7 +143,7 @@ def study(plan: Plan, choice: str, stiffness: float, runs: Runs) -> Study:
 
 
 def _apart(rec: Recording, limit: Recording, duration: float) -> float:
-    """Distance of the trunk from the limit's at the end [m]."""
+    """Return the final distance of the trunk from that in the limit [m]."""
     if rec.meta.get("fell") or rec.meta.get("diverged") or rec.time[-1] < duration - 0.01:
         return float("nan")
     return float(np.linalg.norm(rec.trunk_position[-1] - limit.trunk_position[-1]))

@@ -1,4 +1,4 @@
-"""Every numbered equation of de Paula et al. 2024, evaluated beside mechanics written apart; errata as printed."""
+"""Every numbered equation of de Paula et al. 2024, compared with independent mechanics; errata as printed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STATES = 5
 
 
 def claims() -> list[Claim]:
-    """Check every equation: the worst of a few random states of the 13 bodies."""
+    """Check every equation: the worst error over a few random states of the 13 bodies."""
     worst: dict[str, float] = {}
     rng = np.random.default_rng(12)
     for _ in range(STATES):
@@ -100,7 +100,7 @@ def _state(rng: np.random.Generator) -> dict[str, float]:
     # -- operators
     w, u = V[:3], V[3:]
     twist = np.block([[hat(w), np.zeros((3, 3))], [hat(u), hat(w)]])
-    wrench = np.block([[hat(w), hat(u)], [np.zeros((3, 3)), hat(w)]])  # (A3), filled with what (20) puts in
+    wrench = np.block([[hat(w), hat(u)], [np.zeros((3, 3)), hat(w)]])  # (A3), with the entries of (20)
     found["eq_operators"] = max(
         off(skew(w), hat(w)),
         off(motion.cross_motion_matrix(V), twist),
@@ -129,7 +129,7 @@ def _contact(robot: Robot, q: ndarray, v: ndarray, own: Mechanics, rng: np.rando
     worst = 0.0
     for point, i, r, foot in zip(points, robot.tree.feet, robot.tree.foot_positions, robot.feet):
         center, J = own.point(i, r)
-        J_C = J + foot.radius * hat(n) @ own.turns[i]  # of the lowest point, the radius below the centre
+        J_C = J + foot.radius * hat(n) @ own.turns[i]  # Jacobian of the lowest point, a radius below the centre
         velocity = own.R[0] @ (point.J @ v)
         worst = max(
             worst,

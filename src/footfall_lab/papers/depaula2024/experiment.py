@@ -1,9 +1,9 @@
-"""De Paula, Godoy, Becerra-Vargas 2024, sections 6-7: ten seconds of trot, a compliant contact beside MuJoCo's.
+"""De Paula, Godoy, Becerra-Vargas 2024, sections 6-7: ten seconds of trot with compliant contact, compared with MuJoCo.
 
-The set-up that decides is registered: what the paper prints (13 bodies, friction per axis, Table I, its K in the unit
-that is printed), "explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any
-comparison. What was registered first, with K 1 000 times stiffer, stands beside it as a second column. The paper's gait
-is not public: what that leaves open is shown by a family of gaits.
+The deciding set-up is registered: that of the paper (13 bodies, friction per axis, Table I with K in the printed unit),
+"explicit 2nd-order Euler" read as Heun's method, and set A of gait constants, fixed before any comparison. The set-up
+registered first, with K 1 000 times stiffer, is a second column. The paper's gait is not published: a family of gaits
+shows the resulting range.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ IDS = {
     "force": "normal_force_mae",
 }
 PRINTED = {key: float(registration().entry("depaula2024", id).printed or 0.0) for key, id in IDS.items()}
-OTHER_ORDER = {"yaw": PRINTED["roll"], "roll": PRINTED["yaw"]}  # were the printed three roll, pitch, yaw
+OTHER_ORDER = {"yaw": PRINTED["roll"], "roll": PRINTED["yaw"]}  # if the printed order were roll, pitch, yaw
 HEADER = (
     "K [N/mm^2.2]",
     "scheme",
@@ -69,9 +69,9 @@ HEADER = (
 NAME = "depaula2024"
 TITLE = "A trot of ten seconds beside MuJoCo (de Paula et al. 2024)"
 FOOT = setup(NAME)["foot"]
-COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # what decides, and as first registered
+COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # the deciding column, and as first registered
 BESIDE = ("heun", "explicit", "implicit_soft")
-STEPS = (5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)  # [s] of "a stiff contact is slow"
+STEPS = (5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)  # [s], for "a stiff contact is slow"
 _SHORT = {"heun": "Heun", "explicit": "semi-implicit Euler", "implicit_soft": "linearly implicit"}
 SOFTER = {  # towards MuJoCo's numbers
     "both": Job(scheme=READING, choice=CHOICE, stiffness=0.1 * STIFFNESS, damping=100.0),
@@ -79,14 +79,17 @@ SOFTER = {  # towards MuJoCo's numbers
     "c_max ten times alone": Job(scheme=READING, choice=CHOICE, damping=100.0),
 }
 UNDAMPED = Job(scheme=READING, choice=CHOICE, kd=0.0)
-STEADIER = 1.3  # times the swing without the derivative component over that with it, at least
+STEADIER = 1.3  # least ratio of the swing without the derivative component to that with it
 Key = tuple[float, str, str, float]  # K, form, reading, dt
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1, full: bool = False) -> Outcome:
-    """All claims. ``quick``: few gaits and coarse time steps; ``full``: the large family of gaits."""
+    """Assess all claims. ``quick``: few gaits and coarse time steps; ``full``: the large family of gaits."""
     plan = convergence.QUICK if quick else convergence.FULL
-    deciding = [Job(scheme=READING, choice=CHOICE), Job(scheme="mujoco", choice=CHOICE)]  # alone on the machine: timed
+    deciding = [
+        Job(scheme=READING, choice=CHOICE),
+        Job(scheme="mujoco", choice=CHOICE),
+    ]  # run alone, timed
     pairs = _pairs()
     wanted = [job for pair in pairs.values() for job in pair]
     wanted += [
@@ -122,7 +125,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1,
 
 
 def _pairs() -> dict[Key, tuple[Job, Job]]:
-    """Return what is run with set A: ours and MuJoCo's, whose cone is round in every form."""
+    """Return the runs with set A, ours and MuJoCo's, whose friction cone is always elliptic."""
     theirs = {"printed": "printed", "round": "printed", "rotors": "rotors"}
     wanted = [(k, "printed", key, DT) for k in COLUMNS for key in BESIDE]
     wanted += [(k, form, READING, DT) for k in COLUMNS for form in ("round", "rotors")]
@@ -138,13 +141,13 @@ def _pairs() -> dict[Key, tuple[Job, Job]]:
 
 
 def _ladder(stiffness: float) -> list[Job]:
-    """Return two seconds of set A by ever smaller explicit steps, and the linearly implicit scheme's beside."""
+    """Return runs of two seconds of set A with decreasing explicit steps, and with linearly implicit steps."""
     jobs = [Job(scheme=READING, choice=CHOICE, duration=2.0, dt=dt, stiffness=stiffness) for dt in STEPS]
     return [*jobs, Job(scheme="implicit_soft", choice=CHOICE, duration=2.0, stiffness=stiffness)]
 
 
 class TrotFindings:
-    """Results of the runs with one reading of K."""
+    """The results of the runs with one reading of K."""
 
     def __init__(
         self,
@@ -166,7 +169,7 @@ class TrotFindings:
 
     # -- claims --------------------------------------------------------------------------------------------------------
     def claims(self) -> list[Claim]:
-        """Return the paper's claims that the reading of K touches."""
+        """Return the paper's claims that depend on the reading of K."""
         return [*self._error_figures(), *self._contact(), *self._times(), *self._shapes(), *self._causes()]
 
     def _error_figures(self) -> list[Claim]:
@@ -191,7 +194,7 @@ class TrotFindings:
         return made
 
     def _beside(self, key: str) -> str:
-        """The other schemes and forms of set A, in a sentence."""
+        """Return a sentence on the other schemes and forms of set A."""
 
         def value(form: str, reading: str, dt: float = DT) -> str:
             found = self.found[self.stiffness, form, reading, dt]
@@ -307,7 +310,7 @@ class TrotFindings:
         ]
 
     def _causes(self) -> list[Claim]:
-        """Why peaks are higher, and what makes the contact slow: of the deciding column alone."""
+        """Assess why peaks are higher, and what makes the contact slow, for the deciding column only."""
         if self.stiffness != STIFFNESS:
             return []
         peaks = {name: metrics.peak_force(self.runs[job], FOOT, 99.9) for name, job in SOFTER.items()}
@@ -336,7 +339,7 @@ class TrotFindings:
         ]
 
     def _derivative(self) -> Claim:
-        """Return what the trot does without the derivative component."""
+        """Assess the trot without the derivative component."""
         without = self.runs[UNDAMPED]
         swings = [float(np.sqrt(np.mean(np.square(rec.v[:, :2])))) for rec in (without, self.ours)]
         ratio, upright = swings[0] / swings[1], stands(without)
@@ -362,7 +365,7 @@ class TrotFindings:
         return max(good, default=0.0)
 
     def own(self, first: TrotFindings) -> list[Claim]:
-        """Return our own questions; those that the reading of K touches with both columns."""
+        """Return our own questions; those that depend on the reading of K with both columns."""
         rotors = Job(scheme="implicit", choice=CHOICE, form="rotors", stiffness=FIRST_STIFFNESS)
         stiff = Comparison.of(self.runs[rotors], self.runs[Job(scheme="mujoco_stiff", choice=CHOICE, form="rotors")])
         near = first.found[FIRST_STIFFNESS, "rotors", "implicit", DT]
@@ -419,9 +422,10 @@ class TrotFindings:
             holds=stands(self.ours) and stands(self.theirs) and min(ours, theirs) > 0.1,
         )
 
-    # -- for people ----------------------------------------------------------------------------------------------------
+    # -- presentation
+    # ----------------------------------------------------------------------------------------------------
     def summary(self, first: TrotFindings) -> str:
-        """Return question and findings, for the head of the report."""
+        """Return the question and the results, for the head of the report."""
         e, size = self.decided, len(self.family.members)
         inside = sum(bool(self.family.range(self.stiffness, key, PRINTED[key]).inside) for key in IDS)
         together = self.family.share(self.stiffness, tuple(e.sentences))
@@ -512,7 +516,7 @@ class TrotFindings:
 
 
 def _row(key: Key, found: Comparison | None) -> tuple[str, ...]:
-    """The cells under HEADER."""
+    """Return the cells under HEADER."""
     k, form, reading, dt = key
     label = READINGS[reading].label + ("" if dt == DT else f", {dt:g} s")
     start = (f"{k:g}", label, FORMS[form].label)
@@ -524,7 +528,7 @@ def _row(key: Key, found: Comparison | None) -> tuple[str, ...]:
 
 
 def _identities() -> list[Claim]:
-    """Return what needs no trot: the ramp of the damping, and planes of any inclination."""
+    """Assess claims without a trot: the ramp of the damping, and planes of any inclination."""
     law = Compliant.as_printed()
     down = np.array([0.0, 0.0, -1.0])
     touch = float(law.law(1e-12, down, 2.0, 0.0)[0][2])
@@ -551,7 +555,7 @@ def _identities() -> list[Claim]:
 
 
 def _tilted(job: Job, rng: np.random.Generator) -> float:
-    """Return how far forces over a tilted plane are from those over a level one, robot and gravity turned with it."""
+    """Return the difference of forces on a tilted plane and on a level one, with robot and gravity rotated alike."""
     from dataclasses import replace
 
     level = simulation(job)
@@ -578,8 +582,8 @@ def _mm(error: float) -> str:
 
 
 CAPTIONS = {
-    "fig5": "The paper's Fig. 5 again: the trunk in both simulators (the registered set-up).",
-    "fig6": "The paper's Fig. 6 again: the left fore foot's contact and vertical force.",
+    "fig5": "The paper's Fig. 5 reproduced: the trunk in both simulators (the registered set-up).",
+    "fig6": "The paper's Fig. 6 reproduced: the left fore foot's contact and vertical force.",
     "convergence": "Which time step to believe, with rotors, K as printed. Dotted: the paper's 1e-4 s.",
     "convergence_first": "The same with K as first registered, 1 000 times stiffer.",
     "spread": "The seven errors over the family of gaits, by both readings of K. Dashed: printed.",

@@ -1,8 +1,8 @@
-"""A family of gaits beside set A: what the paper's unpublished constants may have done to its figures.
+"""A family of gaits besides set A: the possible effect of the paper's unpublished constants on its figures.
 
-Gaits are drawn one after the other, by a seed, from ranges that are registered. One is admitted if MuJoCo, with Table
-I's contact, stays up for ten seconds and goes forward; footfall is not asked. Then footfall runs it with both readings
-of K. A fall of ours counts: no sentence holds in that gait.
+Gaits are drawn one after the other, by a seed, from registered ranges. A gait is admitted if the robot in MuJoCo, with
+the contact of Table I, stays up for ten seconds and moves forward, independently of footfall. Then footfall runs it
+with both readings of K. If the robot falls in footfall, no sentence holds for that gait.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ OF = "gaits"
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One gait of the family: whether it was admitted, and what both readings of K made of it."""
+    """One gait of the family: whether it was admitted, and its results with both readings of K."""
 
     number: int
     admitted: bool
-    found: Mapping[float, Comparison | None]  # by K [N/mm^2.2]; none where ours fell
+    found: Mapping[float, Comparison | None]  # by K [N/mm^2.2]; None where the robot fell in footfall
 
 
 def examine(number: int) -> Member:
-    """Run one gait in MuJoCo, and if it is admitted in footfall."""
+    """Run one gait in MuJoCo and, if it is admitted, in footfall."""
     try:
         theirs = perform(Job(scheme="mujoco", choice=f"family {number}"))
-    except InputError:  # the legs do not reach so far
+    except InputError:  # out of reach of the legs
         return Member(number=number, admitted=False, found={})
     if not stands(theirs) or theirs.mean_speed(1.0) < ADMITTED_SPEED:
         return Member(number=number, admitted=False, found={})
@@ -57,14 +57,14 @@ def examine(number: int) -> Member:
 
 @dataclass(frozen=True)
 class Family:
-    """The first so many admitted gaits, and how many were drawn."""
+    """The admitted gaits, and the number drawn."""
 
     members: tuple[Member, ...]
     drawn: int
 
     @staticmethod
     def of(size: int, progress: Progress | None = None, workers: int = 1) -> Family:
-        """Draw gaits until so many are admitted."""
+        """Draw gaits until ``size`` are admitted."""
         found: list[Member] = []
         while True:
             admitted = [member for member in found if member.admitted]
@@ -79,12 +79,12 @@ class Family:
         return [member.found[stiffness] for member in self.members]
 
     def range(self, stiffness: float, key: str, printed: float) -> Spread:
-        """Return the range of an error over the gaits in which ours stays up."""
+        """Return the range of an error over the gaits in which our robot stays up."""
         values = [getattr(each, key) for each in self.comparisons(stiffness) if each is not None]
         return range_of(values, printed, OF)
 
     def share(self, stiffness: float, ids: Sequence[str]) -> Spread:
-        """Return the share of gaits in which sentences hold, all of them, by their registered bounds."""
+        """Return the share of gaits in which all given sentences hold by their registered bounds."""
         held = [
             each is not None and all(holds(id, each.sentences[id]) for id in ids)
             for each in self.comparisons(stiffness)

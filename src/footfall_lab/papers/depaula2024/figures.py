@@ -1,4 +1,4 @@
-"""Figures of de Paula et al. 2024 again, and those behind our verdicts."""
+"""The figures of de Paula et al. 2024 reproduced, and those behind our verdicts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARKERS = {"explicit": "o", "heun": "s", "implicit_soft": "D", "implicit": "^",
 
 
 def trunk(ours: Recording, theirs: Recording) -> Figure:
-    """Fig. 5: the trunk's position and orientation, both simulators laid over each other."""
+    """Draw Fig. 5: the trunk's position and orientation in both simulators."""
     with _style():
         figure = new_figure(10.0, 4.8)
         axes = figure.subplots(2, 3, sharex=True)
@@ -57,7 +57,7 @@ def trunk(ours: Recording, theirs: Recording) -> Figure:
 def contact(
     ours: Recording, theirs: Recording, implicit: Recording, foot: str = "LF", window: tuple[float, float] = (5.0, 6.2)
 ) -> Figure:
-    """Fig. 6: when one foot touches, and the vertical force on it; below, a part enlarged, and our default scheme."""
+    """Draw Fig. 6: contact and vertical force of a foot; below, a part enlarged, with our default scheme."""
     from footfall.analysis.plots import spans
 
     k = ours.robot.foot_names.index(foot)
@@ -93,7 +93,7 @@ def contact(
 
 
 def convergence(study: Study) -> Figure:
-    """Errors over the time step, scheme by scheme."""
+    """Draw errors over the time step, scheme by scheme."""
     with _style():
         figure = new_figure(10.0, 4.0)
         axes = figure.subplots(1, 3)
@@ -115,7 +115,7 @@ def convergence(study: Study) -> Figure:
                         label=READINGS[curve.scheme].label,
                     )
             axis.set_xscale("log")
-            axis.xaxis.set_minor_formatter("")  # over less than a decade matplotlib would name every tick
+            axis.xaxis.set_minor_formatter("")  # over less than a decade matplotlib would label every tick
             axis.set_title(title)
             axis.set_xlabel("time step [s]")
             axis.axvline(DT, color=GREY, lw=0.8, linestyle=":")
@@ -146,7 +146,7 @@ def convergence(study: Study) -> Figure:
 
 
 def spread(errors: Mapping[str, Sequence[Sequence[float]]], printed: Sequence[float]) -> Figure:
-    """The seven errors over gaits, by reading of K, beside the printed ones: x y z yaw pitch roll force."""
+    """Draw the seven errors over gaits, by reading of K, and the printed ones: x y z yaw pitch roll force."""
     names = ("x [mm]", "y [mm]", "z [mm]", "yaw [deg]", "pitch [deg]", "roll [deg]", "LF force [N]")
     random = np.random.default_rng(0)
     with _style():
@@ -167,12 +167,13 @@ def spread(errors: Mapping[str, Sequence[Sequence[float]]], printed: Sequence[fl
         return figure
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- helpers
+# ------------------------------------------------------------------------------------------------------------
 def _style() -> AbstractContextManager[None]:
     return style(axes_titlelocation="left", legend_fontsize=8.5)
 
 
 def _legend(figure: Figure, axis: Axes) -> None:
-    """One legend for all panels, above them."""
+    """Add one legend above all panels."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), handlelength=2.2, borderaxespad=0.1)

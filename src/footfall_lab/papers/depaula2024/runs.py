@@ -1,7 +1,7 @@
 """The runs behind de Paula et al. 2024: Table I as printed, its readings, and the same run in MuJoCo.
 
-What the paper leaves open is named here and nowhere else. A run is a ``Job`` of plain values, so that many of them can
-be shared among processes.
+All choices that the paper leaves open are here. A run is a ``Job`` of plain values, so that jobs can be distributed
+among processes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ GRAVITY = (0.0, 0.0, -_SETUP["gravity"])
 DT, DURATION, KP, KD = _SETUP["dt"], 10.0, _SETUP["kp"], _SETUP["kd"]  # Table I
 FRICTION, MUJOCO_FRICTION = _SETUP["friction_coefficient"], _SETUP["mujoco_friction"]  # Table I: they differ
 STIFFNESS, FIRST_STIFFNESS = _SETUP["stiffness"], _SETUP["first_stiffness"]  # [N/mm^2.2]
-RATE = _SETUP["target_rate"]  # [Hz] of joint targets; feedback acts at every step in both simulators
+RATE = _SETUP["target_rate"]  # [Hz], rate of joint targets; feedback acts at every step in both simulators
 CHOICE, READING = _SETUP["gait_set"], _SETUP["integrator"]
-ADMITTED_SPEED = _SETUP["family_admission"]  # [m/s] of a gait of the family, in MuJoCo
-SETS = ("A", "B", "C", "D", "E")  # gait constants of ours: the paper's are not public
+ADMITTED_SPEED = _SETUP["family_admission"]  # [m/s], least speed of a gait of the family, in MuJoCo
+SETS = ("A", "B", "C", "D", "E")  # our gait constants: the paper's are not published
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ MUJOCO = {"mujoco": "MuJoCo, Table I", "mujoco_stiff": "MuJoCo, stiff contact"}
 
 @dataclass(frozen=True)
 class Form:
-    """The robot and the friction law of a run."""
+    """The robot and the friction model of a run."""
 
     label: str
     rotors: str
@@ -84,8 +84,8 @@ FORMS = {
 class Job:
     """One run: a scheme (a key of READINGS or MUJOCO), and a set of gait constants, ``family 7``, or ``drop``.
 
-    ``form``: a key of FORMS; ``printed`` is the paper's own. ``stiffness``: that of Table I in the unit that it prints,
-    N/m, with the penetration in millimetres; ``FIRST_STIFFNESS`` is what was registered first.
+    ``form``: a key of FORMS; ``printed`` is that of the paper. ``stiffness``: by default that of Table I in its printed
+    unit, N/m, with the penetration in millimetres; ``FIRST_STIFFNESS`` was registered first.
     """
 
     scheme: str
@@ -95,7 +95,7 @@ class Job:
     rate: float = RATE
     form: str = "printed"
     stiffness: float = STIFFNESS  # K [N/mm^2.2]
-    damping: float | None = None  # c_max [N s/m] other than the reading's
+    damping: float | None = None  # c_max [N s/m], if not that of the reading
     kd: float = KD  # [N m s/rad] of the joints
 
     @property
@@ -121,8 +121,8 @@ def gait_of(choice: str) -> Gait:
     return for_robot(ROBOT, "trot", CHOICE).gait.replace(stride=stride, knees=knees, **drawn)
 
 
-def simulation(job: Job, **others: Given) -> Simulation:
-    """The simulation of a job; a MuJoCo job takes its robot, controller and start from it as well.
+def simulation(job: Job, **others: object) -> Simulation:
+    """Return the simulation of a job, which also gives a MuJoCo job its robot, controller and initial state.
 
     ``others`` are options of Simulation that replace the job's.
     """
@@ -154,10 +154,10 @@ def simulation(job: Job, **others: Given) -> Simulation:
 def perform(job: Job) -> Recording:
     """Run a job. A recording may end early, if the robot fell or the run diverged: its ``meta`` says so.
 
-    ``meta["core_share"]`` is the part of the time in which this process had a core: others may want it too.
+    ``meta["core_share"]`` is the fraction of the time in which this process had a core.
     """
     began = time.process_time(), time.perf_counter()
-    with warnings.catch_warnings():  # steps that damp a contact are taken on purpose: they are what is compared
+    with warnings.catch_warnings():  # steps that damp a contact are taken on purpose, for comparison
         warnings.filterwarnings("ignore", ".* contact is damped by the step")
         rec = _run(job)
     spent = time.process_time() - began[0], time.perf_counter() - began[1]
@@ -166,7 +166,7 @@ def perform(job: Job) -> Recording:
 
 
 def core_seconds(rec: Recording) -> float:
-    """Time that the steps of a run took, less what other processes took of it [s]."""
+    """Return the time spent in the steps of a run, less that taken by other processes [s]."""
     return wall_seconds(rec) * float(rec.meta["core_share"])
 
 
@@ -174,9 +174,9 @@ TIMED = 9  # runs
 
 
 def own_seconds(job: Job) -> float:
-    """Time of a job of ours [s]: the median of a few runs.
+    """Return the time of one of our jobs [s]: the median of a few runs.
 
-    One lasts some slices of a core's time, so that on a busy machine the share of a single run says little.
+    A run lasts only a few time slices, so that on a busy machine the core share of a single run is inaccurate.
     """
     return float(np.median([core_seconds(perform(job)) for _ in range(TIMED)]))
 
@@ -198,23 +198,23 @@ def _run(job: Job) -> Recording:
 
 
 def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: int = 1) -> dict[Job, Recording]:
-    """Run jobs, each once, on several processes if asked."""
+    """Run jobs, each once, in ``workers`` processes."""
     todo = list(dict.fromkeys(jobs))
     if workers > 1:
         todo.sort(key=lambda job: -job.duration / job.dt)
     return run_all(perform, todo, lambda job: job.label, progress, workers)
 
 
-# -- what a trot looks like --------------------------------------------------------------------------------------------
+# -- properties of a trot ---------------------------------------------------------------------------------------------
 def stands(rec: Recording, duration: float = DURATION) -> bool:
-    """Whether the robot stayed on its feet to the end."""
+    """Return whether the robot stayed on its feet to the end."""
     if rec.meta.get("fell") or rec.meta.get("diverged") or rec.time[-1] < duration - 0.01:
         return False
     return bool(np.abs(np.degrees(rec.trunk_euler()[:, 1:])).max() < 45.0)
 
 
 def stances(rec: Recording, foot: int = 0, gap: float = 0.03) -> list[tuple[float, float]]:
-    """When a foot stood: contacts closer than ``gap`` [s] count as one, shorter ones than that as none."""
+    """Return the stances of a foot: contacts closer than ``gap`` [s] are merged, and shorter ones dropped."""
     from footfall.analysis.plots import spans
 
     merged: list[tuple[float, float]] = []
@@ -227,7 +227,7 @@ def stances(rec: Recording, foot: int = 0, gap: float = 0.03) -> list[tuple[floa
 
 
 def short_contacts(rec: Recording, foot: int = 0, shorter: float = 0.01) -> int:
-    """How many contacts last less than ``shorter`` [s]."""
+    """Return the number of contacts that last less than ``shorter`` [s]."""
     from footfall.analysis.plots import spans
 
     return sum(end - start < shorter for start, end in spans(rec.time, rec.contact[:, foot]))

@@ -1,7 +1,7 @@
 """The DynaKat report (Tacescu, Shantha Kumar, Morcel, Crawford): legs of four joints, FABRIK, oscillators, margins.
 
 The report gives a Denavit-Hartenberg table, one time, and otherwise statements; masses, limits and gaits are chosen.
-Each statement is measured on this robot: with FABRIK in the loop, which the report leaves for the future.
+Each statement is measured on this robot, with FABRIK in the loop, which the report leaves for future work.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import gait
@@ -36,6 +35,7 @@ from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.dynakat import figures, further, leg_race, margins, published, rhythm
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, Racer, best_time
 from footfall_lab.papers.registered import setup
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,15 +44,15 @@ NAME = "dynakat"
 TITLE = "Four joints a leg, FABRIK and oscillators (the DynaKat report)"
 FIG7 = (math.pi / 2, 0.0, -math.pi / 2, -math.pi / 2)  # the configuration of Fig. 7
 FIG7_FOOT = (0.050, -0.030, -0.075)  # [m]: thigh forward, shank down, foot back, by hand from Table I
-DROP = setup(NAME)["drop"]  # of the trunk over its standing height [m]
+DROP = setup(NAME)["drop"]  # height of the trunk above its standing height [m]
 CLOSED = "closed form, all branches, nine angles of a fourth link"
-COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 64, 100)  # of iterations in Fig. 1
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 64, 100)  # numbers of iterations in Fig. 1
 
 Progress = Callable[[str, int, int], None]
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All claims. ``quick`` races fewer targets, on this robot alone, and locks fewer starts."""
+    """Assess all claims. ``quick``: fewer targets, on this robot only, and fewer initial phases."""
     tell = progress or (lambda what, done, of: None)
     found = LegFindings(quick)
     steps: list[tuple[str, Callable[[], Claim | list[Claim]]]] = [
@@ -94,7 +94,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 class LegFindings:
-    """Measures the claims one by one, and keeps what the figures and tables need."""
+    """Measurements of the claims, with the data for figures and tables."""
 
     def __init__(self, quick: bool = False) -> None:
         self.quick = quick
@@ -105,7 +105,7 @@ class LegFindings:
 
     # -- kinematics ----------------------------------------------------------------------------------------------------
     def pose(self) -> Claim:
-        """Fig. 7: the table's last frame, and the robot built from it."""
+        """Assess Fig. 7: the last frame of the table, and the robot built from it."""
         by_table = dh.forward(table("RF"), FIG7)[-1].p
         leg = leg_chain(self.robot, "RF")
         hip = np.array(leg.screws[0].point)
@@ -122,7 +122,7 @@ class LegFindings:
         )
 
     def race(self) -> list[Claim]:
-        """Fig. 1 on legs with limits, and the closed form beside."""
+        """Assess Fig. 1 on legs with limits, and compare with the closed form."""
         names = ("dynakat",) if self.quick else ("dynakat", "mini_cheetah", "xiling", "spined")
         for name in names:
             robot = library.load(name)
@@ -173,7 +173,7 @@ class LegFindings:
         ]
 
     def published(self) -> list[Claim]:
-        """Figs. 1 and 2 as the reference has them, and every method on targets that are hard to reach."""
+        """Assess Figs. 1 and 2 as in their reference, and every method on hard targets."""
         on_balls, table = published.on_a_chain(self.count)
         self.tables += [table, published.on_hard_targets(self.robot, self.count // 10)]
         return [on_balls, published.on_a_leg(self.robot, leg_race.random_targets(self.robot, self.count))]
@@ -201,7 +201,7 @@ class LegFindings:
         )
 
     def singular(self) -> Claim:
-        """From straight legs, and to targets on the edge of reach."""
+        """Assess starts from straight legs, and targets on the edge of reach."""
         leg, random = leg_chain(self.robot, "LF"), np.random.default_rng(1)
         count = 100 if self.quick else 1000
         straight = np.zeros(len(leg))
@@ -236,7 +236,7 @@ class LegFindings:
         )
 
     def limits(self) -> Claim:
-        """Reachable targets and others, every foot."""
+        """Assess limits: reachable and unreachable targets, for every foot."""
         worst, requested = 0.0, 0
         for k, foot in enumerate(self.robot.foot_names):
             leg, random = leg_chain(self.robot, foot), np.random.default_rng(2 + k)
@@ -246,7 +246,7 @@ class LegFindings:
                     foot_position(leg, np.zeros(len(leg))) + random.normal(size=(self.count // 4, 3)),
                 ]
             )
-            starts = random.uniform(-3.0, 3.0, (len(targets), len(leg)))  # themselves beyond the limits
+            starts = random.uniform(-3.0, 3.0, (len(targets), len(leg)))  # starts beyond the limits
             solve = compile(leg_race.reach, self.robot, targets[0], starts[0], target="batch", foot=foot, iterations=50)
             worst, requested = max(worst, leg_race.violation(leg, solve(targets, starts)[0])), requested + len(targets)
         entry = self.races["dynakat", FINE]["fabrik"]
@@ -264,7 +264,7 @@ class LegFindings:
         )
 
     def contact_angles(self) -> Claim:
-        """How far the last link can turn while the foot stays where it stands."""
+        """Assess how far the last link can rotate while the foot stays in place."""
         leg = leg_chain(self.robot, "LF")
         stand = leg_race.standing(self.robot)
         place = foot_position(leg, stand)
@@ -292,7 +292,7 @@ class LegFindings:
 
     # -- dynamics ------------------------------------------------------------------------------------------------------
     def mcg(self) -> Claim:
-        """M, C and G of the whole robot."""
+        """Assess M, C and G of the whole robot."""
         random = np.random.default_rng(3)
         q, v = self.robot.state(random.uniform(-0.5, 0.5, self.robot.nj))[0], random.normal(size=self.robot.nv)
         fast = compile(_mcg, self.robot, q, v)
@@ -316,7 +316,7 @@ class LegFindings:
         )
 
     def drop(self) -> Claim:
-        """Fig. 6: limp, from a height."""
+        """Assess Fig. 6: a drop without motor torques."""
         q, v = self.robot.state("stand")
         q[2] += DROP
         limp = Hold(q[7:], kp=0.0, kd=0.02)
@@ -340,7 +340,7 @@ class LegFindings:
         )
 
     def walk(self) -> list[Claim]:
-        """Ten seconds of walk, FABRIK in the loop, and its margins."""
+        """Assess ten seconds of walk with FABRIK in the loop, and its margins."""
         controller = JointPD.tuned(self.robot, "walk", open_loop=True, inverse="fabrik")
         sim = Simulation(self.robot, controller, start=standing_start(self.robot, controller))
         rec = sim.run(4.0 if self.quick else 10.0)
@@ -350,7 +350,7 @@ class LegFindings:
 
     # -- rhythm --------------------------------------------------------------------------------------------------------
     def kuramoto(self) -> Claim:
-        """All gaits, from random phases."""
+        """Assess all gaits, from random phases."""
         starts, coupling, seconds = (4 if self.quick else 20), 4.0, 6.0
         worst, random, dt = 0.0, np.random.default_rng(4), 2e-3
         for name in gait.names():
@@ -378,7 +378,7 @@ class LegFindings:
         )
 
     def rulkov(self) -> Claim:
-        """Bursts of a chaotic and a regular map as a pace."""
+        """Assess bursts of a chaotic and a regular map as a rhythm."""
         steps = 20_000 if self.quick else 50_000
         self.bursts = {
             "chaotic, α 4.1": _intervals(gait.Rulkov(4.1), steps),
@@ -405,7 +405,8 @@ class LegFindings:
         }
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- helpers
+# ------------------------------------------------------------------------------------------------------------
 def _mcg(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> tuple[ndarray, ndarray, ndarray]:
     return mass_matrix(robot, q), coriolis_matrix(robot, q, v), gravity_terms(robot, q)
 
@@ -417,13 +418,13 @@ def _oscillate(phase: Float[ndarray, "4"], oscillators: gait.Kuramoto, dt: float
 
 
 def _intervals(neuron: gait.Rulkov, steps: int) -> Float[ndarray, "n"]:
-    """Steps between the beginnings of bursts; a burst begins after 20 silent steps."""
+    """Return the steps between the beginnings of bursts; a burst begins after 20 silent steps."""
     state, fast = neuron.start(np.array([-1.0]), np.array([-2.9 if neuron.chaotic else -3.5])), np.empty(steps)
     for k in range(steps):
         state = neuron.step(state)
         fast[k] = state[0, 0]
     spikes = np.flatnonzero(fast > 0.0)
-    spikes = spikes[spikes > steps // 10]  # past the start
+    spikes = spikes[spikes > steps // 10]  # after the transient
     begins = spikes[1:][np.diff(spikes) > 20]
     return np.diff(begins).astype(float)
 

@@ -1,4 +1,4 @@
-"""Figures of the DynaKat report again, and those behind our verdicts."""
+"""The figures of the DynaKat report reproduced, and those behind our verdicts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DASHES: dict[str, Dashes] = {
 
 
 def errors(counts: Sequence[int], curves: Mapping[str, ndarray]) -> Figure:
-    """Fig. 1: distance left against iterations."""
+    """Draw Fig. 1: remaining distance over iterations."""
     with style():
         figure = new_figure(8.0, 4.0)
         axis = figure.subplots()
@@ -59,7 +59,7 @@ def errors(counts: Sequence[int], curves: Mapping[str, ndarray]) -> Figure:
 
 
 def reaching() -> Figure:
-    """Fig. 2: a chain of four points, its target, and what each pull does to it."""
+    """Draw Fig. 2: a chain of four points, its target, and the result of each pull."""
     points = np.array([[0.0, 0.0, 0.0], [0.25, 0.9, 0.0], [1.1, 1.25, 0.0], [2.0, 1.1, 0.0]])
     target, root = np.array([2.45, -0.6, 0.0]), points[0]
     lengths = link_lengths(points)
@@ -89,7 +89,7 @@ def reaching() -> Figure:
 
 
 def margins(found: Stability) -> Figure:
-    """The two margins through a walk."""
+    """Draw the two margins over a walk."""
     with style():
         figure = new_figure(8.0, 3.2)
         axis = figure.subplots()
@@ -105,14 +105,14 @@ def margins(found: Stability) -> Figure:
 
 
 def drop(rec: Recording) -> Figure:
-    """Height and forces of a fall."""
+    """Draw height and forces of a fall."""
     with style():
         figure = new_figure(8.0, 4.0)
         above, below = figure.subplots(2, 1, sharex=True)
         above.plot(rec.time, 1e3 * rec.trunk_position[:, 2], color="#0072b2")
         above.set_title("trunk's height [mm]")
         above.set_ylim(bottom=0.0)
-        for k, foot in enumerate(rec.robot.foot_names):  # fore and hind pairs fall alike: the later ones are dashed
+        for k, foot in enumerate(rec.robot.foot_names):  # pairs fall alike: the second foot is dashed
             below.plot(rec.time, rec.force[:, k, 2], lw=1.0, label=foot, linestyle=("-", (0, (3, 3)))[k % 2])
         below.set_title("vertical force on the paws [N]")
         landed = float(rec.time[np.argmax(rec.force[:, :, 2].max(axis=1) > 0.0)])
@@ -122,7 +122,7 @@ def drop(rec: Recording) -> Figure:
 
 
 def bursts(intervals: Mapping[str, ndarray]) -> Figure:
-    """Intervals between bursts, one panel a map."""
+    """Draw intervals between bursts, one panel per map."""
     with style():
         figure = new_figure(8.0, 2.8)
         for axis, (name, values) in zip(figure.subplots(1, len(intervals), sharey=True), intervals.items()):

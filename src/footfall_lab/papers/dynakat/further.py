@@ -1,4 +1,4 @@
-"""Further sentences of the DynaKat report: several end effectors, exactness, a leg like any other; its equations."""
+"""Further statements of the DynaKat report: several end effectors, accuracy, more joints, its equations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -28,10 +27,11 @@ from footfall.spatial.gravity import GRAVITY
 from footfall_lab.papers.claims import Claim, assess
 from footfall_lab.papers.dynakat.leg_race import best_time, standing
 from footfall_lab.papers.mechanics import Mechanics, off, turned
+from nptrace.array_types import Float
 from nptrace.autodiff.nested import interpreted
 
 NAME = "dynakat"
-LEGS, LINKS, LENGTH = 4, 3, 0.1  # of the tree of balls; [m]
+LEGS, LINKS, LENGTH = 4, 3, 0.1  # of the tree of ball joints; [m]
 MOST = 1000  # iterations
 
 
@@ -49,9 +49,9 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
     ]
 
 
-# -- several end effectors, as section 4.3 of Aristidou and Lasenby 2011 has them --------------------------------------
+# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 -------------------------------------
 def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
-    """Return points of a chain whose first is put somewhere, each next pulled after it at its length."""
+    """Return the points of a chain whose first point is moved, each of the others pulled after it at its length."""
     found = [first]
     for old, new in pairwise(points):
         way = new - found[-1]
@@ -62,13 +62,13 @@ def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
 def reach_all(
     root: Float[ndarray, "2 3"], legs: list[Float[ndarray, "n 3"]], targets: Float[ndarray, "k 3"], iterations: int
 ) -> tuple[list[ndarray], int]:
-    """Return the legs after FABRIK with one sub-base, to which ``root`` is a link from where the tree is fixed."""
+    """Return the legs after FABRIK with one sub-base, which a link connects to the fixed ``root``."""
     base = root[0]
     for made in range(iterations):
         if max(np.linalg.norm(leg[-1] - target) for leg, target in zip(legs, targets)) < 1e-3:
             return legs, made
         back = [_pull(list(leg[::-1]), target) for leg, target in zip(legs, targets)]
-        mean = np.mean([chain[-1] for chain in back], axis=0)  # what the legs ask of the sub-base
+        mean = np.mean([chain[-1] for chain in back], axis=0)  # the target of the legs for the sub-base
         root = np.array(_pull(_pull([root[1], root[0]], mean)[::-1], base))
         legs = [np.array(_pull(chain[::-1], root[1])) for chain in back]
     return legs, iterations
@@ -124,13 +124,13 @@ def _exact(count: int) -> Claim:
 
 # -- the leg and its equations -----------------------------------------------------------------------------------------
 def _three_joints(robot: Robot) -> Claim:
-    """The last joint held: a leg of three joints, whose shank reaches from the knee to the foot, by its own formula."""
+    """Assess a leg with its last joint fixed: three joints, by the formula for such a leg."""
     leg, random, worst = leg_chain(robot, "LF"), np.random.default_rng(9), 0.0
     for _ in range(100):
         held = float(random.uniform(-1.0, 1.0))
         points, axes = [np.array(s.point) for s in leg.screws], [np.array(s.axis) for s in leg.screws]
         zero = foot_position(leg, np.zeros(len(leg)))
-        shank = points[3] + turned(axes[3], held) @ (zero - points[3])  # the foot of the leg of three joints at zero
+        shank = points[3] + turned(axes[3], held) @ (zero - points[3])  # foot of the three-joint leg at zero
         joints = random.uniform(-1.0, 1.0, 3)
         place = shank
         for k in (2, 1, 0):
@@ -140,7 +140,7 @@ def _three_joints(robot: Robot) -> Claim:
 
 
 def _changes_gait(robot: Robot) -> Claim:
-    """A walk that becomes a trot by its oscillators."""
+    """Assess a walk that becomes a trot by its oscillators."""
     first, later = (JointPD.tuned(robot, name, open_loop=True) for name in ("walk", "trot"))
     change = Transition(first.gait, later.gait.replace(knees=first.gait.knees), begin=4.0, duration=2.0)
     controller = ChangingPD(transition=change, kp=(first.kp, later.kp), kd=(first.kd, later.kd))
@@ -160,7 +160,7 @@ def _changes_gait(robot: Robot) -> Claim:
 
 
 def _tracks(robot: Robot) -> Claim:
-    """A foot round an ellipse, by rates of the pseudo-inverse alone, without looking at where the foot is."""
+    """Assess a foot that follows an ellipse by rates of the pseudo-inverse, without position feedback."""
     leg, dt = leg_chain(robot, "LF"), 1e-3
     joints = np.array(standing(robot))
     begin, sizes = foot_position(leg, joints), np.array([0.040, 0.020])
@@ -184,7 +184,7 @@ def _tracks(robot: Robot) -> Claim:
 
 
 def _more_joints(robot: Robot) -> Claim:
-    """Time of M, C and G with and without the last joint of each leg."""
+    """Compare the time of M, C and G with and without the last joint of each leg."""
     last = [[name for name in robot.joint_names if name.startswith(foot)][-1] for foot in robot.foot_names]
     joints = [replace(j, kind="fixed", lower=0.0, upper=0.0) if j.name in last else j for j in robot.joints]
     motors = [motor for motor in robot.actuators if motor.joint not in last]
@@ -195,7 +195,7 @@ def _more_joints(robot: Robot) -> Claim:
         function = compile(_matrices, subject, states.q[0], states.v[0], target="batch", verify=False)
         calls[subject.nj] = partial(function, states.q, states.v)
     took = dict.fromkeys(calls, np.inf)
-    for _ in range(10):  # in turns: what else the machine does happens to both
+    for _ in range(10):  # interleaved, so that other load affects both
         for nj, call in calls.items():
             took[nj] = min(took[nj], best_time(call, least=2e-3) / 256)
     more, fewer = took.values()
@@ -204,7 +204,7 @@ def _more_joints(robot: Robot) -> Claim:
 
 
 def _symbolic(robot: Robot) -> Claim:
-    """Time of M, C and G compiled, and by the stored expressions."""
+    """Compare the time of M, C and G compiled and as stored expressions."""
     states = random_states(robot, 1, seed=6)
     q, v = states.q[0], states.v[0]
     stored, fast = interpreted(partial(_matrices, robot), q, v), compile(_matrices, robot, q, v)

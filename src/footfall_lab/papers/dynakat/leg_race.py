@@ -1,7 +1,7 @@
-"""Inverse kinematics side by side on random targets: FABRIK, CCD, the Jacobian methods, closed form.
+"""Comparison of inverse kinematics on random targets: FABRIK, CCD, the Jacobian methods, closed form.
 
-Every method starts from the standing posture, keeps the joint limits, and sees the same targets: feet of postures drawn
-evenly within the limits, so that each can be reached. One source each, compiled; a target is timed alone on one core.
+Every method starts from the standing posture, keeps the joint limits, and gets the same reachable targets: feet of
+postures drawn uniformly within the limits. All are compiled; targets are timed one by one on one core.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile, program
@@ -26,6 +25,7 @@ from footfall.kinematics.leg_inverse import branches
 from footfall.robot.model.description import Robot
 from footfall_lab.papers.registered import setup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 METHODS = {
     "fabrik": "FABRIK",
@@ -37,24 +37,24 @@ METHODS = {
     "transpose": "Jacobian transpose",
 }
 MOST = setup("dynakat")["most_iterations"]
-FINE, COARSE = setup("dynakat")["tolerance"], 1e-3  # [m]: there, and there for the eye
-FAN = tuple(np.radians(np.linspace(-135.0, 135.0, 9)))  # of a fourth joint's link to the line from hip to foot [rad]
+FINE, COARSE = setup("dynakat")["tolerance"], 1e-3  # [m]: exact, and visually exact
+FAN = tuple(np.radians(np.linspace(-135.0, 135.0, 9)))  # of the last of four links [rad]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Racer:
-    """How one method did on all targets, to one tolerance."""
+    """The results of one method on all targets, with one tolerance."""
 
     method: str
     tolerance: float  # [m]
     iterations: Float[ndarray, "N"]
     residual: Float[ndarray, "N"]  # [m]
-    seconds: float  # a target, on one core
-    violation: float  # of a joint limit, the worst [rad]
+    seconds: float  # seconds per target, on one core
+    violation: float  # largest violation of a joint limit [rad]
 
     @property
     def failures(self) -> float:
-        """Part of the targets that were not reached."""
+        """The fraction of targets that were not reached."""
         return float(np.mean(~(self.residual <= self.tolerance)))
 
     @property
@@ -75,7 +75,7 @@ def reach(
     iterations: int = MOST,
     tolerance: float = FINE,
 ) -> tuple[Scalar, ...]:
-    """One leg to one target: joints, distance left, iterations."""
+    """Move a leg to a target; return joints, remaining distance, iterations."""
     leg = leg_chain(robot, foot)
     if method == "fabrik":
         return tuple(fabrik_leg(leg, target, start, None, iterations, tolerance))
@@ -87,13 +87,12 @@ def reach(
 def reach_at(
     robot: Robot, target: Float[ndarray, "3"], start: Float[ndarray, "n"], pitch: float, foot: str = "LF"
 ) -> tuple[Scalar, ...]:
-    """FABRIK with a contact angle."""
+    """Move a leg to a target by FABRIK with a contact angle."""
     return tuple(fabrik_leg(leg_chain(robot, foot), target, start, pitch, 2 * MOST, FINE))
 
 
 def closed(robot: Robot, target: Float[ndarray, "3"], foot: str = "LF") -> tuple[ndarray, ndarray]:
-    """The best of the closed form's solutions, (joints within limits, distance left): all branches, and of a leg with a
-    fourth joint nine angles of its last link."""
+    """Return (joints within limits, remaining distance) of the best closed-form solution."""
     leg, geometry = leg_chain(robot, foot), leg_geometry(robot, foot)
     x, _, z = (target[k] - geometry.origin[k] for k in range(3))
     pitches = [0.0] if geometry.foot is None else [np.arctan2(x, -z) + turn for turn in FAN]
@@ -108,7 +107,7 @@ def closed(robot: Robot, target: Float[ndarray, "3"], foot: str = "LF") -> tuple
 
 
 def race_closed(robot: Robot, targets: Float[ndarray, "N 3"], tolerance: float = FINE, foot: str = "LF") -> Racer:
-    """The closed form on the same targets; it counts as one iteration."""
+    """Run the closed form on the targets; it counts as one iteration."""
     solve = compile(closed, robot, targets[0], target="batch", lanes=1, foot=foot)
     best = np.inf
     for _ in range(5):
@@ -127,12 +126,12 @@ def race_closed(robot: Robot, targets: Float[ndarray, "N 3"], tolerance: float =
 
 
 def foot_at(robot: Robot, joints: Float[ndarray, "n"], foot: str = "LF") -> Float[ndarray, "3"]:
-    """Forward kinematics of one leg in its carrier's frame."""
+    """Return the foot position of one leg in its carrier's frame."""
     return foot_position(leg_chain(robot, foot), joints)
 
 
 def random_targets(robot: Robot, count: int, seed: int = 0, foot: str = "LF") -> Float[ndarray, "N 3"]:
-    """Feet of random postures within the limits (of a joint that turns freely, one turn)."""
+    """Return feet of random postures within the limits (one revolution for a joint without limits)."""
     leg = leg_chain(robot, foot)
     joints = np.random.default_rng(seed).uniform(
         np.maximum(leg.lower, -np.pi), np.minimum(leg.upper, np.pi), (count, len(leg))
@@ -145,7 +144,7 @@ def standing(robot: Robot, foot: str = "LF") -> Float[ndarray, "n"]:
 
 
 def race(robot: Robot, targets: Float[ndarray, "N 3"], tolerance: float = FINE, foot: str = "LF") -> dict[str, Racer]:
-    """All methods on the same targets."""
+    """Run all methods on the targets."""
     return {method: _entry(robot, targets, standing(robot, foot), method, tolerance, foot) for method in METHODS}
 
 
@@ -156,7 +155,7 @@ def _entry(robot: Robot, targets: ndarray, start: ndarray, method: str, toleranc
     starts = np.tile(start, (len(targets), 1))
     best = np.inf
     for _ in range(5):
-        began = time.process_time()  # of this process: others on the machine do not count
+        began = time.process_time()  # of this process, independent of other load
         joints, residual, iterations = solve(targets, starts)
         best = min(best, time.process_time() - began)
     return Racer(
@@ -170,14 +169,14 @@ def _entry(robot: Robot, targets: ndarray, start: ndarray, method: str, toleranc
 
 
 def violation(leg: LegChain, joints: Float[ndarray, "N n"]) -> float:
-    """How far joints are beyond their limits, the worst [rad]; 0 if none is."""
+    """Return the largest violation of joint limits [rad]; 0 without any."""
     return float(max(0.0, (np.array(leg.lower) - joints).max(), (joints - np.array(leg.upper)).max()))
 
 
 def error_curves(
     robot: Robot, targets: Float[ndarray, "N 3"], counts: tuple[int, ...], foot: str = "LF"
 ) -> dict[str, Float[ndarray, "k 3"]]:
-    """Quartiles of the distance left [m] after so many iterations, method by method."""
+    """Return quartiles of the remaining distance [m] over the number of iterations, by method."""
     starts = np.tile(standing(robot, foot), (len(targets), 1))
     curves = {}
     for method in METHODS:
@@ -201,7 +200,7 @@ def error_curves(
 
 @cache
 def operations(robot: Robot, method: str, foot: str = "LF") -> int:
-    """Operations of one iteration in the traced program."""
+    """Return the number of operations of one iteration in the traced program."""
     leg = leg_chain(robot, foot)
     sizes = [
         program(reach, robot, np.zeros(3), np.zeros(len(leg)), foot=foot, method=method, iterations=n, tolerance=0.0)
@@ -211,7 +210,7 @@ def operations(robot: Robot, method: str, foot: str = "LF") -> int:
 
 
 def best_time(call: Callable[[], object], least: float = 0.02) -> float:
-    """Seconds a call takes: the best of a few rounds of at least ``least`` seconds each."""
+    """Return the seconds per call: the best of a few rounds of at least ``least`` seconds each."""
     count, best = 1, math.inf
     for _ in range(5):
         while True:

@@ -1,7 +1,8 @@
-"""The DynaKat report on tipping, both ways round: a walk outside its support, and a fall inside the wide margin.
+"""The DynaKat report on tipping, in both directions: a walk outside its support, and a fall within the wide margin.
 
-The report's words take the polygon of the contact points; its Wide Stability Margin takes all four feet. In a walk the
-first is left half of the time and nothing tips. On three feet the second stays positive while the robot tips over.
+The text of the report uses the polygon of the contact points; its Wide Stability Margin uses all four feet. In a walk,
+the centre of mass is outside the first half of the time without tipping. On three feet, the second margin stays
+positive while the robot tips over.
 """
 
 from __future__ import annotations
@@ -23,22 +24,22 @@ from footfall.sim.start import standing_start
 from footfall_lab.papers.claims import Claim, assess
 
 LIFTED = "LF"
-AHEAD, UP = 0.03, 0.05  # [m] that the trunk is ahead of the feet on the ground, and the lifted one is above it
-TIPPED = 5.0  # [deg] of tilt from where it began
+AHEAD, UP = 0.03, 0.05  # [m], of the trunk ahead of the standing feet, and of the lifted foot above the ground
+TIPPED = 5.0  # [deg] tilt from the initial posture
 
 
 @dataclass(frozen=True)
 class Tipping:
-    """A robot on three feet: what the margins said [m] until it had tipped, and when that was [s]; None: it stood."""
+    """A robot on three feet: the margins [m] until it had tipped, and when [s]; None: it stood."""
 
     rec: Recording
-    wide: float  # the least until then
-    static: float  # at first
+    wide: float  # the least value until then
+    static: float  # the initial value
     when: float | None
 
 
 def on_three_feet(robot: Robot, seconds: float = 1.0) -> Tipping:
-    """Stand on three feet, stiff, the centre of mass beyond them and within all four."""
+    """Stand stiffly on three feet, with the centre of mass outside their polygon but within that of all four."""
     stand = robot.poses["stand"].joints
     joints = stand.copy()
     for foot in robot.foot_names:
@@ -66,7 +67,7 @@ def on_three_feet(robot: Robot, seconds: float = 1.0) -> Tipping:
 
 
 def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, tipping: Tipping) -> list[Claim]:
-    """Whether a robot outside the polygon of its contacts tips, and whether the margin tells that it does."""
+    """Assess whether a robot outside the polygon of its contacts tips, and whether the margin predicts it."""
     outside = 100.0 * float(np.mean(margins.static < 0.0))
     when = f"tips by {TIPPED:g} degrees in {tipping.when:.2f} s" if tipping.when is not None else "stands"
     return [

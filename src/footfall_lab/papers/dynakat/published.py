@@ -1,8 +1,7 @@
-"""FABRIK as published, on the chain of balls that it was published for and on a leg, and every method on hard targets.
+"""FABRIK as published, on a chain of ball joints and on a leg, and every method on hard targets.
 
-The report's Figs. 1 and 2 are those of its reference: a chain of ball joints without limits. There FABRIK is raced as
-printed. On a leg its points are found as if joints were balls, and the hinges are then turned after them as well as
-they can.
+The report's Figs. 1 and 2 are those of its reference: a chain of ball joints without limits. There, FABRIK is compared
+as printed. On a leg, its points are found as if joints were balls, and the hinges then follow them as well as they can.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -26,6 +24,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.dynakat import leg_race
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, MOST
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 LINKS, LENGTH = 10, 0.1  # of the chain; [m]
 ON_A_CHAIN = {
@@ -36,14 +35,15 @@ ON_A_CHAIN = {
     "transpose": "Jacobian transpose",
 }
 SETS = {"within": "within reach", "straight": "a leg that is nearly straight", "beyond": "out of reach"}
-_SWEEPS = 20  # in which hinges are turned after the published points
+_SWEEPS = 20  # sweeps in which hinges follow the published points
 
 
-# -- a chain of balls --------------------------------------------------------------------------------------------------
+# -- a chain of ball joints
+# ------------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
 ) -> tuple[Scalar, ...]:
-    """One method on one target: points, distance left, iterations."""
+    """Run one method on one target; return points, remaining distance, iterations."""
     if method == "published":
         return tuple(fabrik_chain(points, target, MOST, tolerance))
     if method == "ccd":
@@ -52,7 +52,7 @@ def reach_chain(
 
 
 def race_on_a_chain(count: int) -> dict[str, tuple[ndarray, ndarray, float]]:
-    """(iterations, distances left, seconds a target) of every method, from one crooked chain to targets in reach."""
+    """Return (iterations, remaining distances, seconds per target) of every method, from one bent chain."""
     random = np.random.default_rng(5)
     points = np.concatenate([np.zeros((1, 3)), np.cumsum(_directions(random, LINKS) * LENGTH, axis=0)])
     targets = _directions(random, count) * random.uniform(0.0, 1.0, (count, 1)) ** (1 / 3) * LINKS * LENGTH
@@ -66,7 +66,7 @@ def race_on_a_chain(count: int) -> dict[str, tuple[ndarray, ndarray, float]]:
 
 
 def on_a_chain(count: int) -> tuple[Claim, Table]:
-    """Fig. 1 where it was made."""
+    """Assess Fig. 1 on the kind of chain for which it was made."""
     found = race_on_a_chain(count)
     others = {method: row for method, row in found.items() if method != "published"}
     used, left, seconds = found["published"]
@@ -104,7 +104,7 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
 def reach_published(
     robot: Robot, target: Float[ndarray, "3"], start: Float[ndarray, "n"], foot: str = "LF", tolerance: float = FINE
 ) -> tuple[Scalar, ...]:
-    """Published points for a leg, its hinges turned after them, limits kept: joints, distance left, iterations."""
+    """Apply published FABRIK to a leg, whose hinges follow its points within limits: joints, distance, iterations."""
     leg = leg_chain(robot, foot)
     found = fabrik_chain(leg_points(leg, start), target, MOST, tolerance)
     joints = [screw.within(start[k]) for k, screw in enumerate(leg.screws)]
@@ -119,13 +119,13 @@ def reach_published(
 
 
 def leg_points(leg: LegChain, joints: PyTree) -> Float[ndarray, "n 3"]:
-    """Joints and foot of a leg in its carrier's frame [m]."""
+    """Return joints and foot of a leg in its carrier's frame [m]."""
     places = [pose_of(leg, joints, k).point(np.array(screw.point)) for k, screw in enumerate(leg.screws)]
     return np.stack([*places, foot_position(leg, joints)])
 
 
 def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
-    """Assess what is left of the published algorithm on hinges."""
+    """Assess the published algorithm on hinges."""
     start = leg_race.standing(robot)
     solve = compile(reach_published, robot, targets[0], start, target="batch", verify=False)
     _, left, _ = solve(targets, np.tile(start, (len(targets), 1)))
@@ -140,12 +140,12 @@ def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
 
 
 def hard_targets(robot: Robot, count: int, foot: str = "LF") -> dict[str, Float[ndarray, "N 3"]]:
-    """Targets within reach, near the straight leg, and out of reach by a part up to a half."""
+    """Return targets within reach, near the straight leg, and out of reach by up to a half."""
     leg, random = leg_chain(robot, foot), np.random.default_rng(6)
     low, high = np.maximum(leg.lower, -1.0), np.minimum(leg.upper, 1.0)
     postures = random.uniform(low, high, (count, len(leg)))
     bend = random.uniform(0.0, 0.02, (count, len(leg) - leg.tail))  # of knee and ankle
-    root = max(leg.tail, 2)  # joints that only point the leg
+    root = max(leg.tail, 2)  # joints that only aim the leg
     postures[:, root:] = np.clip(bend[:, -(len(leg) - root) :], np.array(leg.lower)[root:], np.array(leg.upper)[root:])
     straight = np.array([foot_position(leg, row) for row in postures])
     hip = np.array(leg.screws[0].point)
@@ -154,7 +154,7 @@ def hard_targets(robot: Robot, count: int, foot: str = "LF") -> dict[str, Float[
 
 
 def on_hard_targets(robot: Robot, count: int) -> Table:
-    """All methods on all sets; what is left beyond the best of them counts where a target is out of reach."""
+    """Run all methods on all sets; for targets out of reach, errors count relative to the best method."""
     rows = []
     for key, targets in hard_targets(robot, count).items():
         entries = {**leg_race.race(robot, targets), "closed": leg_race.race_closed(robot, targets)}
@@ -172,11 +172,12 @@ def on_hard_targets(robot: Robot, count: int) -> Table:
                 )
             )
     header = ("targets", "method", "median iterations", "more than 1 mm off the best [%]", "95 % of it [mm]", "µs")
-    note = "To 1 µm, at most 200 iterations. The best of all methods on a target is what can be had."
+    note = "To 1 µm, at most 200 iterations. The best of all methods on a target is the reference."
     return Table(f"{robot.name}: hard targets, {count} each, from standing", header, tuple(rows), note)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- helpers
+# ------------------------------------------------------------------------------------------------------------
 def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"]:
     d = random.normal(size=(count, 3))
     return d / np.linalg.norm(d, axis=1, keepdims=True)
@@ -185,7 +186,7 @@ def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"
 def _timed(call: Callable[[], PyTree]) -> tuple[PyTree, float]:
     best, found = np.inf, None
     for _ in range(5):
-        began = time.process_time()  # of this process: others on the machine do not count
+        began = time.process_time()  # of this process, independent of other load
         found = call()
         best = min(best, time.process_time() - began)
     return found, best

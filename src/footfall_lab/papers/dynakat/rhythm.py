@@ -1,4 +1,4 @@
-"""The DynaKat report on rhythm and reflexes: a walk that Rulkov's neurons pace, and shoves that a reflex catches."""
+"""The DynaKat report on rhythm and reflexes: a walk paced by Rulkov's neurons, and pushes that a reflex catches."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from footfall.spatial.quaternion import to_rotation
 from footfall_lab.papers.claims import Claim, assess
 
 NAME = "dynakat"
-SHOVES = (0.6, 0.8, 1.0)  # [m/s] that the robot would get by them, in a tenth of a second
-SHOVED, CAUGHT = 2.0, 4.0  # [s]: when it is shoved, and until when it must stay up
-_STEPS = 0.03  # of the time that a foot is up: less is no step
+SHOVES = (0.6, 0.8, 1.0)  # [m/s], velocity change of a free robot, within a tenth of a second
+SHOVED, CAUGHT = 2.0, 4.0  # [s]: time of the push, and time until which the robot must stay up
+_STEPS = 0.03  # fraction of the time in swing: less does not count as steps
 _WITHIN, _FURTHER = 1.0 / 3.0, 0.010  # of the speed; [m] further out
 
 
 def paced_walk(robot: Robot, bursts: str) -> Claim:
-    """Ten seconds of walk on neurons, and on Kuramoto's oscillators; ``bursts`` says how steady single neurons are."""
+    """Assess ten seconds of walk with neurons, and with Kuramoto oscillators; ``bursts``: how regular neurons are."""
     runs = {}
     for oscillator in ("kuramoto", "rulkov"):
         controller = JointPD.tuned(
@@ -47,7 +47,7 @@ def paced_walk(robot: Robot, bursts: str) -> Claim:
 
 
 def catches(robot: Robot) -> Claim:
-    """Shoves to either side, with and without reflexes."""
+    """Assess pushes to either side, with and without reflexes."""
     usual = widest(shoved(robot, 0.0, True))
     fell = caught = 0
     outs = []
@@ -73,7 +73,7 @@ def catches(robot: Robot) -> Claim:
 
 
 def shoved(robot: Robot, speed: float, reflexes: bool) -> Recording:
-    """A trot with a shove that would give the robot ``speed`` [m/s] to its left."""
+    """Run a trot with a push that would give a free robot ``speed`` [m/s] to the left."""
     controller = ReflexPD.tuned(robot, "trot", reflexes=reflexes)
     pushes = [Push(start=SHOVED, duration=0.1, force=(0.0, 10.0 * speed * robot.mass, 0.0))] if speed else []
     simulation = Simulation(
@@ -87,7 +87,7 @@ def shoved(robot: Robot, speed: float, reflexes: bool) -> Recording:
 
 
 def widest(rec: Recording) -> float:
-    """How far from the trunk's middle plane a foot comes down at most after the shove [m]."""
+    """Return the largest distance from the trunk's middle plane at which a foot lands after the push [m]."""
     sides = np.sign(foot_positions(rec.robot, rec.robot.state("stand")[0])[:4, 1])
     most = 0.0
     landed = np.flatnonzero((np.diff(rec.contact[:, :4].astype(int), axis=0) == 1).any(axis=1)) + 1

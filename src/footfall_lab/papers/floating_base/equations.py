@@ -1,4 +1,4 @@
-"""The displayed equations of the slides on coordinates, contact and M, evaluated beside mechanics written apart."""
+"""The displayed equations of the slides on coordinates, contact and M, compared with independent mechanics."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.floating_base.facts import Measured, assess, error, every, worst
 from footfall_lab.papers.mechanics import Mechanics, hat, of_quaternion, turned
 
-_DEFINITE = 1e-9  # least over largest eigenvalue, registered
+_DEFINITE = 1e-9  # least over largest eigenvalue; registered
 
 
 def full_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
-    """The KKT system in every mode, by M, c and G of mechanics written apart; feet that stand do not accelerate."""
+    """Check the KKT system in every mode with independent M, c and G; standing feet do not accelerate."""
     errors = []
     for robot, q, v, _, tau in _without_rotors(robots, states):
         own = Mechanics.of(robot, q, v)
@@ -80,7 +80,7 @@ def base_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         q = np.concatenate([q[:3], from_zyx(angles), q[7:]])
         yaw = turned(axes[2], angles[0])
         pitch = yaw @ turned(axes[1], angles[1])
-        J_w = np.stack([axes[2], yaw @ axes[1], pitch @ axes[0]], axis=1)  # each turn about its moved axis
+        J_w = np.stack([axes[2], yaw @ axes[1], pitch @ axes[0]], axis=1)  # each rotation about its rotated axis
         R = pitch @ turned(axes[0], angles[2])
         T = virtual_velocity_map(robot, q)  # from rates of virtual joints to our velocities, base axes, angular first
         rates = v[:6]  # positions, then angles
@@ -98,7 +98,7 @@ def base_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
 
 
 def quaternion_step(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
-    """The rate of Q by the printed product, beside the rate of the rotation it stands for."""
+    """Compare the rate of Q by the printed product with the rate of the rotation that it represents."""
     errors, lengths, dT = [], [], 1e-3
     for robot, q, v, _, _ in every(robots, states):
         Q, w = q[3:7], to_rotation(q[3:7]) @ v[:3]  # ω in world axes, as the slides multiply it from the left
@@ -131,13 +131,13 @@ def positive_definite(robots: Sequence[Robot], states: Sequence[States]) -> Clai
 
 
 def _without_rotors(robots: Sequence[Robot], states: Sequence[States]) -> list[Measured]:
-    """Samples of robots whose rotors carry no inertia, which mechanics written apart does not have."""
+    """Return samples of robots without rotor inertia, which the independent mechanics lacks."""
     plain = [robot.replace({f"{j.name}.armature": 0.0 for j in robot.joints}, rotors="none") for robot in robots]
     return every(plain, states)
 
 
 def _spatial_bias(own: Mechanics, v: ndarray) -> ndarray:
-    """Bias forces of velocity that belong to the spatial acceleration of the base, as ours do."""
+    """Return the velocity-dependent bias forces for the spatial acceleration of the base, as in footfall."""
     return own.c + own.M @ np.concatenate([np.zeros(3), np.cross(v[:3], v[3:6]), np.zeros(own.robot.nj)])
 
 

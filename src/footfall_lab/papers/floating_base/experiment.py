@@ -1,7 +1,7 @@
 """The lecture slides, statement by statement: floating bases, contact modes, the structure of the dynamics.
 
-The slides print equations and facts, no numbers: a claim holds when what it says holds to rounding on every
-robot of the library with open chains, in random states, and the note says how it was measured.
+The slides print equations and facts, no numbers: a claim holds if it holds to rounding on every library robot with open
+chains, in random states; the note tells how it was measured.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ _FLIGHT = (
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All claims on every library robot. ``quick``: two states each instead of ten."""
-    del workers  # seconds of work
-    # of open chains, as the slides have them: a closed leg has joints without motors
+    """Assess all claims on every library robot. ``quick``: two states each instead of ten."""
+    del workers  # takes only seconds
+    # with open chains, as in the slides: a closed leg has joints without motors
     robots = [robot for robot in map(library.load, library.names()) if not robot.loops]
     states = [random_states(robot, 2 if quick else 10, seed=11) for robot in robots]
     claims = []
@@ -116,7 +116,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 def flight(robot: Robot) -> Recording:
-    """Legs that swing back without weight or ground: they move the base, and not the centre of mass."""
+    """Simulate legs that swing back without weight or ground: they move the base, but not the centre of mass."""
     q, v = robot.state("stand", height=0.42)
     q[7:] += np.tile([0.0, 1.2, 0.0], 4)  # all four forwards, knees bent as before
     controller = Hold("stand", kp=8.0, kd=0.3)
@@ -125,7 +125,7 @@ def flight(robot: Robot) -> Recording:
 
 
 def _modes_table(robot: Robot) -> Table:
-    """The contact modes of one quadruped, standing."""
+    """Return a table of the contact modes of one quadruped, standing."""
     q, rows = robot.state("stand")[0], []
     for mode in all_modes(robot):
         found = contact_set(robot, q, mode)
@@ -136,7 +136,7 @@ def _modes_table(robot: Robot) -> Table:
 
 
 def _figure() -> Figure:
-    """Condition of the rate maps along pitch."""
+    """Draw the condition number of the rate maps over pitch."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 3.0), layout="constrained")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from scipy.optimize import linprog
 
@@ -24,6 +23,7 @@ from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.claims import assess as assess_claim
 from footfall_lab.papers.registered import Value, registration
 from footfall_lab.verify.laws import rate_along
+from nptrace.array_types import Float
 
 NAME = "floating_base"
 ROUNDING = registration().bounds["identity"].value  # relative error up to which an identity holds
@@ -36,7 +36,7 @@ def every(robots: Sequence[Robot], states: Sequence[States]) -> list[Measured]:
 
 
 def error(x: ndarray, y: ndarray) -> float:
-    """max |x - y| / max |y|."""
+    """Return max |x - y| / max |y|."""
     return float(np.abs(np.asarray(x) - y).max() / max(float(np.abs(y).max()), 1e-300))
 
 
@@ -45,7 +45,7 @@ def worst(errors: Sequence[float] | Callable[..., float], samples: Sequence[Meas
 
 
 def assess(id: str, measured: Value, note: str, holds: bool | None = None) -> Claim:
-    """A claim of the slides by its registered bound."""
+    """Assess a claim of the slides by its registered bound."""
     return assess_claim(NAME, id, measured, note, holds=holds)
 
 
@@ -54,12 +54,12 @@ def weight(robot: Robot) -> ndarray:
 
 
 def about_com(robot: Robot, q: ndarray) -> Transform:
-    """The base's pose in a frame at the centre of mass with world axes."""
+    """Return the pose of the base in a frame at the centre of mass with world axes."""
     return Transform(to_rotation(q[3:7]), q[:3] - kinematics.center_of_mass(robot, q))
 
 
 def momentum_rate(robot: Robot, q: ndarray, v: ndarray, a: ndarray) -> ndarray:
-    """d(A v)/dt about the centre of mass, A differentiated along the motion."""
+    """Return d(A v)/dt about the centre of mass, with A differentiated along the motion."""
     turning = rate_along(robot, lambda x: dynamics.momentum_matrix(robot, x), q, v) @ v
     return dynamics.momentum_matrix(robot, q) @ a + turning
 
@@ -70,14 +70,14 @@ _SIDES = 16
 def largest_acceleration(
     robot: Robot, q: Float[ndarray, "nq"], direction: Float[ndarray, "6"], friction: float | None, limited: bool
 ) -> float:
-    """Largest acceleration of a level base along a direction (angular, linear), all feet standing still, at rest.
+    """Return the largest acceleration of a level base along a direction (angular, linear), at rest on all feet.
 
-    friction: coefficient; None lets the ground pull and hold sideways without end. limited: whether motors have limits.
-    Infinite where nothing stops it.
+    friction: coefficient; None for a ground that transmits any force. limited: whether motors have limits. Infinite
+    without a bound.
     """
     n, m, nj = robot.nv, 3 * robot.nf, robot.nj
     M, J, h = mass_matrix(robot, q), contact_jacobian(robot, q), bias_terms(robot, q, np.zeros(robot.nv))
-    # unknowns: how much along the direction, joint accelerations, forces, torques
+    # unknowns: acceleration along the direction, joint accelerations, forces, torques
     base = np.zeros((n, 1 + nj))
     base[:6, 0], base[6:, 1:] = direction, np.eye(nj)
     S = np.concatenate([np.zeros((6, nj)), np.eye(nj)])
@@ -94,7 +94,7 @@ def largest_acceleration(
 def largest_com_acceleration(
     robot: Robot, q: Float[ndarray, "nq"], direction: Float[ndarray, "3"], friction: float | None
 ) -> float:
-    """Largest acceleration of the centre of mass along a direction by forces at all feet that do not turn the robot."""
+    """Return the largest acceleration of the centre of mass along a direction by foot forces without moment."""
     levers = foot_positions(robot, q) - center_of_mass(robot, q)
     W = np.concatenate([np.concatenate([skew(r) for r in levers], axis=1), np.tile(np.eye(3), (1, robot.nf))])
     wanted = np.concatenate([np.zeros(3), robot.mass * direction])
@@ -108,14 +108,14 @@ def largest_com_acceleration(
 
 
 def _pyramids(feet: int, friction: float) -> Float[ndarray, "rows forces"]:
-    """Rows of the friction pyramids of all feet: row @ forces <= 0."""
+    """Return the rows of the friction pyramids of all feet: row @ forces <= 0."""
     angles = 2 * np.pi * np.arange(_SIDES) / _SIDES
     one = np.stack([np.cos(angles), np.sin(angles), np.full(_SIDES, -friction * np.cos(np.pi / _SIDES))], axis=1)
     return np.kron(np.eye(feet), one)
 
 
 def _most(equal: ndarray, right: ndarray, cone: ndarray, bounds: list[tuple[float | None, float | None]]) -> float:
-    """The largest first unknown; infinite where nothing stops it."""
+    """Return the maximum of the first unknown; infinite without a bound."""
     goal = np.zeros(equal.shape[1])
     goal[0] = -1.0
     found = linprog(goal, cone, np.zeros(len(cone)), equal, right, bounds=bounds, method="highs")
@@ -227,7 +227,7 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
                 x = np.array(a)
                 x[6:] += np.linalg.lstsq(J[rows, 6:], -turning[rows] - J[rows] @ x, rcond=None)[0]
                 if np.abs(J[rows] @ x + turning[rows]).max() > 1e-9:
-                    continue  # a straight leg cannot follow the base that was asked for
+                    continue  # a straight leg cannot follow the given base motion
                 need = dynamics.inverse_dynamics(robot, q, v, x)
                 f = np.zeros(3 * robot.nf)
                 f[rows] = np.linalg.lstsq(J[rows, :6].T, need[:6], rcond=None)[0]  # stage 1: base rows

@@ -1,11 +1,10 @@
-"""The machines of the slides, and the claims on their modes and transitions."""
+"""The machines of the slides, and the claims about their modes and transitions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics
@@ -25,19 +24,20 @@ from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import rate, rotated
 from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.floating_base.facts import ROUNDING, assess, error, every, worst
+from nptrace.array_types import Float
 
 _, _Y, _Z = np.eye(3)
 
 
 class OneLeg(LegNumbers):
-    """The planar machine of the library in both sets of coordinates of the slides."""
+    """The planar library machine in both sets of coordinates of the slides."""
 
     def flight(self) -> Robot:
-        """q = (x_hip, z_hip, θ_torso, θ_hip, θ_knee); its one foot is where the shank ends."""
+        """The machine in flight, q = (x_hip, z_hip, θ_torso, θ_hip, θ_knee), with one foot at the end of the shank."""
         return one_leg(self)
 
     def stance(self, anchor: Float[ndarray, "3"]) -> Robot:
-        """q = (θ_ankle, θ_knee, θ_hip): the same links the other way up, pinned to the ground at ``anchor``."""
+        """Return the machine in stance, q = (θ_ankle, θ_knee, θ_hip): links upside down, pinned at ``anchor``."""
         links = [Link.massless("world"), *self.links(from_hip=False)]
         joints = [
             Joint(name="ankle", kind="revolute", parent="world", child="shank", origin=anchor, axis=_Y),
@@ -46,16 +46,16 @@ class OneLeg(LegNumbers):
         ]
         return Robot(name="one-legged machine in stance", links=links, joints=joints, floating=False)
 
-    # -- between them --------------------------------------------------------------------------------------------------
+    # -- conversion --------------------------------------------------------------------------------------------------
     def to_flight(self, q: Float[ndarray, "3"], anchor: Float[ndarray, "3"]) -> Float[ndarray, "5"]:
-        """Flight coordinates of a stance: lift-off takes them as they are."""
+        """Return the flight coordinates of a stance, which lift-off does not change."""
         ankle, knee, hip = q
         x = anchor[0] + self.shank * np.sin(ankle) + self.thigh * np.sin(ankle - knee)
         z = anchor[2] + self.shank * np.cos(ankle) + self.thigh * np.cos(ankle - knee)
         return np.array([x, z, ankle - knee - hip, hip, knee])
 
     def jacobian(self, q: Float[ndarray, "3"]) -> Float[ndarray, "5 3"]:
-        """N with dq_flight/dt = N dq_stance/dt, derived by hand."""
+        """Return N with dq_flight/dt = N dq_stance/dt, derived by hand."""
         ankle, knee, _ = q
         s, c = self.shank * np.sin(ankle), self.shank * np.cos(ankle)
         t, d = self.thigh * np.sin(ankle - knee), self.thigh * np.cos(ankle - knee)
@@ -64,7 +64,7 @@ class OneLeg(LegNumbers):
         )
 
     def jacobian_rate(self, q: Float[ndarray, "3"], v: Float[ndarray, "3"]) -> Float[ndarray, "5"]:
-        """dN/dt dq_stance/dt: the centripetal accelerations of the hip."""
+        """Return dN/dt dq_stance/dt: the centripetal accelerations of the hip."""
         ankle, knee, _ = q
         shank, thigh = self.shank * v[0] ** 2, self.thigh * (v[0] - v[1]) ** 2
         x = -shank * np.sin(ankle) - thigh * np.sin(ankle - knee)
@@ -72,13 +72,13 @@ class OneLeg(LegNumbers):
         return np.array([x, z, 0.0, 0.0, 0.0])
 
     def to_stance(self, q: Float[ndarray, "5"]) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"]]:
-        """(stance coordinates, anchor) of a flight whose foot is on the ground."""
+        """Return (stance coordinates, anchor) for flight coordinates with the foot on the ground."""
         return np.array([q[2] + q[3] + q[4], q[4], q[3]]), foot_positions(self.flight(), q)[0]
 
     def touchdown(
         self, q: Float[ndarray, "5"], v: Float[ndarray, "5"]
     ) -> tuple[Float[ndarray, "3"], Float[ndarray, "3"], Float[ndarray, "3"]]:
-        """(q, v⁺, anchor) in stance coordinates: the foot stops, the momentum that stance coordinates know is kept."""
+        """Return (q, v⁺, anchor) in stance coordinates: the foot stops, the momentum in stance coordinates is kept."""
         stance, anchor = self.to_stance(q)
         N, M = self.jacobian(stance), mass_matrix(self.flight(), q)
         return stance, np.linalg.solve(N.T @ M @ N, N.T @ (M @ v)), anchor
@@ -86,7 +86,7 @@ class OneLeg(LegNumbers):
     def liftoff(
         self, q: Float[ndarray, "3"], v: Float[ndarray, "3"], anchor: Float[ndarray, "3"]
     ) -> tuple[Float[ndarray, "5"], Float[ndarray, "5"]]:
-        """(q, v) in flight coordinates: nothing jumps."""
+        """Return (q, v) in flight coordinates, both continuous."""
         return self.to_flight(q, anchor), self.jacobian(q) @ v
 
 
@@ -122,7 +122,7 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
             errors.append(float(np.abs(J[np.repeat(after, 3) > 0] @ end).max(initial=0.0)))
             errors.append(error(dynamics.mass_matrix(two, q) @ (end - start) + 1.0, J.T @ impulse.reshape(-1) + 1.0))
             landing = after * (1 - before)
-            if not landing.any():  # lift-off: nothing jumps
+            if not landing.any():  # lift-off: q and v are continuous
                 errors.append(float(np.abs(end - start).max()))
         for mode in modes:
             errors.append(
@@ -152,7 +152,7 @@ def base_coordinates(robots: Sequence[Robot], states: Sequence[States]) -> Claim
 
 
 def _hopper() -> str:
-    """The one-legged machine of the slides, in both of its sets of coordinates."""
+    """Compare the one-legged machine of the slides in both of its sets of coordinates."""
     machine, rng, errors = OneLeg(), np.random.default_rng(3), []
     flight = machine.flight()
     for _ in range(20):

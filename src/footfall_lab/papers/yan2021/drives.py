@@ -1,9 +1,8 @@
-"""The claims of Yan et al. 2021 on the control loop, and on motors, gears and belts."""
+"""The claims of Yan et al. 2021 about the control loop, and about motors, gears and belts."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, Sensed
@@ -21,13 +20,14 @@ from footfall.spatial.gravity import weight_of
 from footfall_lab.papers.claims import Claim, Table, assess, range_of
 from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
+from nptrace.array_types import Float
 
 PD, WEIGHT, SCREW = "joint PD", "with the weight fed forward", "screw torques"
 RUNS = ("walk", "trot", "yaw")
 
 
 def controllers(plan: MotionPlan) -> dict[str, Controller]:
-    """Each on the same plan and gains."""
+    """Return the controllers, with the same plan and gains."""
     return {
         PD: PlanFollower(plan=plan, kp=KP, kd=KD, feed_forward=0.0),
         WEIGHT: PlanFollower(plan=plan, kp=KP, kd=KD),
@@ -36,7 +36,7 @@ def controllers(plan: MotionPlan) -> dict[str, Controller]:
 
 
 def perform(robot: Robot, plans: dict[str, MotionPlan], known: dict[str, Run]) -> dict[str, dict[str, Run]]:
-    """Every plan by every controller, from the same start; ``known`` has the runs with the weight fed forward."""
+    """Run every plan with every controller from the same start; ``known``: runs with gravity feedforward."""
     found: dict[str, dict[str, Run]] = {}
     for name in RUNS:
         plan = plans[name]
@@ -52,13 +52,13 @@ def perform(robot: Robot, plans: dict[str, MotionPlan], known: dict[str, Run]) -
 
 
 def errors(run: Run) -> Float[ndarray, "T nj"]:
-    """Commanded less true joint positions [rad], from the plan's begin to its end."""
+    """Return commanded minus true joint positions [rad], from the beginning of the plan to its end."""
     rec = run.rec
     return rec["command_position"] - rec.joint_position
 
 
 def improves(runs: dict[str, dict[str, Run]]) -> Claim:
-    """The worst run decides, against joint PD; the weight fed forward is shown beside."""
+    """Assess the worst run against joint PD; gravity feedforward is also shown."""
     rms = {name: {label: _rms(errors(run)) for label, run in by.items()} for name, by in runs.items()}
     ratios = {name: by[SCREW] / by[PD] for name, by in rms.items()}
     fell = [name for name, by in runs.items() if by[SCREW].rec.meta["fell"]]
@@ -83,7 +83,7 @@ def improves(runs: dict[str, dict[str, Run]]) -> Claim:
 
 
 def swing_gains(run: Run) -> Float[ndarray, "n"]:
-    """Return the stiffness of screw torques at the first leg's joints while it alone swings [N m/rad]."""
+    """Return the stiffness of screw torques at the first leg's joints while only it swings [N m/rad]."""
     robot, controller = run.robot, ScrewTorque(PlanFollower(plan=run.plan, kp=KP, kd=KD, feed_forward=0.0))
     q, v = standing_start(robot, controller)
     forces = np.zeros((robot.nf, 3))
@@ -106,11 +106,11 @@ def table(runs: dict[str, dict[str, Run]]) -> Table:
         for label, run in by.items()
     ]
     header = ("run", "controller", "error, rms [deg]", "largest [deg]", "torque, rms [N m]", "fell")
-    return Table("Model-based control beside joint PD, the same plans", header, tuple(rows))
+    return Table("Model-based control against joint PD, same plans", header, tuple(rows))
 
 
 def curves(runs: dict[str, dict[str, Run]], joint: str = KNEE) -> dict[str, tuple[ndarray, dict[str, ndarray]]]:
-    """(time, error of a joint by controller) of every run, for a figure."""
+    """Return (time, error of a joint by controller) of every run, for a figure."""
     return {
         name: (by[SCREW].rec.time, {label: errors(run)[:, run.joint(joint)] for label, run in by.items()})
         for name, by in runs.items()
@@ -134,7 +134,7 @@ BOTH = ("rigid drives", WHOLE)
 
 
 def rotor_inertias(robot: Robot, share: float = 1.0) -> Float[ndarray, "nj"]:
-    """As seen at the joints [kg m²]; a multiple of the chosen."""
+    """Return rotor inertias reflected to the joints [kg m²], ``share`` times the chosen ones."""
     gears = {actuator.joint: actuator.gear for actuator in robot.actuators}
     return np.array([share * _SETUP["rotor_inertia"] * gears[name] ** 2 for name in robot.joint_names])
 
@@ -142,7 +142,7 @@ def rotor_inertias(robot: Robot, share: float = 1.0) -> Float[ndarray, "nj"]:
 def drives(
     robot: Robot, play: float = 1.0, friction: float = 1.0, rotor: float = 1.0, stiffness: float = 1.0
 ) -> JointModel:
-    """Joints behind the prototype's gears and belts; a part of the play and of the friction."""
+    """Return joints with the prototype's gears and belts; ``play`` and ``friction`` are fractions."""
     J = rotor_inertias(robot, rotor)
     belts = np.array(["knee" in name for name in robot.joint_names])
     springs = stiffness * np.array([_SETUP["belt_stiffness" if belt else "gear_stiffness"] for belt in belts])
@@ -153,7 +153,7 @@ def drives(
 
 
 def perform_with_drives(robot: Robot, plan: MotionPlan, parts: tuple[str, ...] = tuple(PARTS)) -> dict[str, Run]:
-    """Perform the plan with each kind of drives; rigid ones have their rotors on the joints."""
+    """Run the plan with each kind of drives; rigid ones have their rotors on the joints."""
     found = {}
     for name in parts:
         elastic, play, friction = PARTS[name]
@@ -170,7 +170,7 @@ OTHERS = ("play", "rotor", "stiffness")  # halved and doubled, one at a time
 
 
 def burr_range(robot: Robot, plan: MotionPlan) -> dict[str, float]:
-    """How rough the velocity is beside that of rigid drives, with each chosen number halved and doubled."""
+    """Return the roughness of velocity relative to rigid drives, with each chosen number halved and doubled."""
     found = {}
     for what in OTHERS:
         for share in (0.5, 2.0):
@@ -187,33 +187,32 @@ def burr_range(robot: Robot, plan: MotionPlan) -> dict[str, float]:
 
 
 def measured_rate(run: Run, joint: str = KNEE) -> Float[ndarray, "T"]:
-    """A joint's velocity at its motor's encoder [rad/s]."""
+    """Return a joint's velocity at its motor's encoder [rad/s]."""
     column = run.rec["rotor_velocity" if "rotor_velocity" in run.rec else "v"][:, -run.robot.nj :]
     return column[:, run.joint(joint)]
 
 
 def roughness(run: Run, joint: str = KNEE, between: tuple[float, float] | None = None) -> float:
-    """Root mean square of what is left of a measured velocity less its mean over a window [rad/s]; between two times,
-    else while the body turns."""
+    """Return the rms of a measured velocity minus its moving mean [rad/s], by default while the body turns."""
     rate, time = measured_rate(run, joint), run.rec.time
     begins, ends = turn_of(run.plan) if between is None else between
     return float(np.sqrt(np.mean((rate - smoothed(rate, time))[(time >= begins) & (time <= ends)] ** 2)))
 
 
 def smoothed(rate: Float[ndarray, "T"], time: Float[ndarray, "T"]) -> Float[ndarray, "T"]:
-    """The mean over the registered window about every sample."""
+    """Return the mean over the registered window about every sample."""
     width = max(3, round(_SETUP["burr_window"] / float(np.median(np.diff(time)))))
     return np.convolve(rate, np.ones(width) / width, mode="same")
 
 
 def turn_of(plan: MotionPlan) -> tuple[float, float]:
-    """When the body turns from one side to the other [s]."""
+    """Return when the body turns from one side to the other [s]."""
     begins = 2 * plan.hold + plan.move  # type: ignore[attr-defined]
     return begins, begins + plan.move  # type: ignore[attr-defined]
 
 
 def crossings(run: Run, joint: str, begins: float, ends: float) -> int:
-    """How often a rotor's teeth change sides."""
+    """Return how often a rotor's teeth change sides."""
     rec, j = run.rec, run.joint(joint)
     there = (rec.time >= begins) & (rec.time <= ends)
     ahead = rec["rotor_position"][there, j] - rec.joint_position[there, j]
@@ -224,7 +223,7 @@ def crossings(run: Run, joint: str, begins: float, ends: float) -> int:
 
 
 def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float]) -> Claim:
-    """Whether drives with play, belt and friction make the velocity rough, and what of them does; the walk beside."""
+    """Assess whether play, belt and friction make the velocity rough, and which of them; also in the walk."""
     rough = {name: roughness(run) for name, run in runs.items()}
     rigid, smooth, whole = rough["rigid drives"], rough["elastic"], rough[WHOLE]
     words = ", ".join(f"{name} {1e3 * value:.2f}" for name, value in rough.items())

@@ -1,4 +1,4 @@
-"""Every numbered equation of Yan et al. 2021, evaluated beside mechanics written apart; errata as printed."""
+"""Every numbered equation of Yan et al. 2021, compared with independent mechanics; errata as printed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAME, STATES = "yan2021", 3
 
 
 def claims(robot: Robot) -> list[Claim]:
-    """Check every equation but (6) and (24), which are claims of their own."""
+    """Check every equation except (6) and (24), which are separate claims."""
     found = {
         "eq_inverse": _inverse(robot),
         "eq_screws": 0.0,
@@ -57,7 +57,7 @@ def claims(robot: Robot) -> list[Claim]:
 
 
 def _toes_below(robot: Robot) -> Claim:
-    """(1): q2 of feet below the hip, in the plane of the leg, by (5) and (6) set right."""
+    """Check (1): q2 of feet below the hip, in the plane of the leg, by (5) and the corrected (6)."""
     leg, rng, outside, count = leg_geometry(robot, LEGS[0]), np.random.default_rng(34), 0, 0
     thigh, shank = leg.thigh.length, leg.shank.length
     largest, example = 0.0, np.zeros(3)
@@ -85,7 +85,7 @@ def _toes_below(robot: Robot) -> Claim:
 
 
 def _inverse(robot: Robot) -> float:
-    """Angles by (2)-(5), the knee's set right, and the foot by mechanics written apart."""
+    """Check angles by (2)-(5), with the corrected knee, and the foot by independent mechanics."""
     rng, worst = np.random.default_rng(33), 0.0
     for _ in range(50):
         leg = LEGS[int(rng.integers(4))]
@@ -107,7 +107,7 @@ def _inverse(robot: Robot) -> float:
 
 
 def _paths(robot: Robot) -> float:
-    """(22) integrated by hand, and (25): feet of the planned joints where the plan wants them."""
+    """Check (22) integrated by hand, and (25): feet of the planned joints against the plan."""
     profile, time = trapezoid(0.4, 0.5, 2.0)
     worst, ramp = abs(time - (0.4 / 0.5 + 0.5 / 2.0)) / time, 0.25
     for t in np.linspace(0.0, time, 31):
@@ -132,7 +132,7 @@ def _paths(robot: Robot) -> float:
 
 
 def _constraint_screws(robot: Robot) -> float:
-    """(13): what a joint's constraints do work on, with its motion screw in their place, beside that screw itself."""
+    """Check (13): replace constraint screws by the motion screw, and compare the motions on which they do work."""
     body = robot.tree.bodies[3]
     motion = screw.motion_screw(body.kind, body.axis)
     right = float(np.abs(screw.constraint_screws(body.kind, body.axis).T @ motion).max())
@@ -141,7 +141,7 @@ def _constraint_screws(robot: Robot) -> float:
 
 
 def _ellipse() -> float:
-    """(23): the way from s = 0 to π, beside the step L."""
+    """Check (23): the path from s = 0 to π, against the step L."""
     L = 0.15
     x = [L + L * np.cos(np.pi - s) for s in (0.0, np.pi)]
     return abs((x[1] - x[0]) / L - 1.0)

@@ -1,7 +1,7 @@
 """Yan, Pan, Che, Yu, Han 2021: whole-body models and motion plans of XiLing; figures 9 to 14 and their claims.
 
-The paper gives neither dimensions nor masses of its robot, and no numbers beside its curves: shapes and orders are
-measured on the library's XiLing. Its prototype is replaced by simulation.
+The paper gives neither dimensions nor masses of its robot, and only curves: their shapes and orders are measured on the
+library's XiLing. Simulation replaces its prototype.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile as compiled
@@ -54,6 +53,7 @@ from footfall_lab.papers.yan2021.runs import (
     timed,
     xiling,
 )
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,12 +61,16 @@ if TYPE_CHECKING:
 NAME = "yan2021"
 TITLE = "Motion plans and whole-body models of XiLing (Yan et al. 2021)"
 CONTINUOUS = 40.0  # [N m]: Table 1
-REPLAYS = {"walk": "The walk.", "trot": "The trot: the same way in half the time.", "postures": "Roll, pitch and yaw."}
+REPLAYS = {
+    "walk": "The walk.",
+    "trot": "The trot: the same distance in half the time.",
+    "postures": "Roll, pitch and yaw.",
+}
 SETTLED = setup(NAME)["settled"]  # of a step
 
 
 def run(quick: bool = False, progress: Progress | None = None, workers: int = 1) -> Outcome:
-    """All claims. ``quick`` looks at fewer samples."""
+    """Assess all claims. ``quick``: fewer samples."""
     robot = xiling()
     runs = perform(robot, progress, cycles=4 if quick else 6)
     found = WalkFindings(robot, runs, 100 if quick else 1000)
@@ -87,7 +91,7 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 class WalkFindings:
-    """The findings of the runs and the models."""
+    """The results of the runs and the models."""
 
     def __init__(self, robot: Robot, runs: dict[str, Run], samples: int) -> None:
         self.robot, self.runs, self.samples, walk = robot, runs, samples, runs["walk"]
@@ -352,7 +356,7 @@ class WalkFindings:
         ]
 
     def _filtered_shares(self, sensors: Sensors) -> tuple[list[ndarray], float]:
-        """([errors of the joints in % of their ranges, the same against torques a delay earlier], all joints [N m])."""
+        """Return ([joint errors in % of range, also against torques a delay earlier], error of all joints [N m])."""
         walk = self.runs["walk"].rec
         found, span = filtered_torques(walk, sensors, registered_sensing())[self.rows], np.ptp(walk.torque, axis=0)
         shares = [
@@ -433,7 +437,7 @@ class WalkFindings:
         )
 
     def _yaw_time(self) -> tuple[float, tuple[float, float]]:
-        """(when the body stays near its last yaw, counted from the start of the motion; yaw before and after)."""
+        """Return (time from the start of the motion until the yaw has settled; yaw before and after)."""
         run = self.runs["yaw"]
         begins = 2 * run.plan.hold + run.plan.move  # type: ignore[attr-defined]
         yaw, t = np.degrees(run.rec.trunk_euler()[:, 0]), run.rec.time
@@ -502,7 +506,8 @@ class WalkFindings:
         return Table("Plans followed in simulation", header, tuple(rows)), drives.table(self.controlled)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------
+# -- helpers
+# ------------------------------------------------------------------------------------------------------------
 def _placed(robot: Robot, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "nj"]:
     out = np.zeros(robot.nj)
     out[list(joints)] = angles
@@ -514,7 +519,7 @@ def _apart(a: ndarray, b: ndarray) -> float:
 
 
 def _farthest(ratios: Iterable[float]) -> float:
-    """The ratio that is farthest from one, either way."""
+    """Return the ratio farthest from one."""
     return max(ratios, key=lambda ratio: abs(np.log(ratio)) if ratio > 0.0 else np.inf)
 
 
@@ -532,16 +537,16 @@ SETTINGS = {
     "steps": f"{STEP:g} m long, {HEIGHT:g} m high, {SWING_TIME:g} s each; walk with three feet down (duty 3/4)",
     "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, weight fed forward",
     "simulation": "compliant contact, friction 0.8, linearly implicit, 1 ms",
-    "sensors": "typical noise of the library's; ideal ones beside; Butterworth filters of 40 Hz where it is said",
-    "drives": "rigid but for the burrs' runs; there rotors behind gears and the knee's belt, with chosen numbers",
+    "sensors": "typical noise of the library, and ideal sensors; Butterworth filters of 40 Hz where stated",
+    "drives": "rigid, except for the burrs: there with rotors behind gears and the knee's belt, with chosen numbers",
 }
 CAPTIONS = {
     "fig9": "Paths of body and feet in the plan, from the side and over time (figure 9).",
-    "fig10": "The same steps as a trot and as a walk: way of the body over time (figure 10).",
+    "fig10": "The same steps as a trot and as a walk: motion of the body over time (figure 10).",
     "fig11": "Knee torque of the right hind leg in a walk: whole-body model on the plan, and simulation (figure 11).",
-    "fig12": "Standing postures: body angles asked for and simulated (figure 12).",
+    "fig12": "Standing postures: commanded and simulated body angles (figure 12).",
     "fig13_14": "Yaw from -15 to 15 degrees in 0.9 s, and the knee's position and velocity (figures 13, 14).",
     "drives": "The knee's velocity of figure 14 with rigid drives, and with belt, play and friction.",
     "response": "Position error of a knee under joint PD, with the weight fed forward, and with screw torques.",
-    "sensed": "Joint torques from IMU, encoders and foot forces beside those that acted.",
+    "sensed": "Joint torques from IMU, encoders and foot forces, and those applied.",
 }

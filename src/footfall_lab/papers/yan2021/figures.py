@@ -1,4 +1,4 @@
-"""Figures 9 to 14 of Yan et al. 2021, made again."""
+"""Figures 9 to 14 of Yan et al. 2021, reproduced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def paths(plans: dict[str, MotionPlan]) -> Figure:
-    """Feet from the side, and forward way of body and feet over time; a column a gait."""
+    """Draw feet from the side, and the forward motion of body and feet over time; one column per gait."""
     with style():
         figure = new_figure(9.5, 5.0)
         axes = figure.subplots(2, len(plans), squeeze=False, gridspec_kw={"height_ratios": [1.0, 2.0]})
@@ -43,7 +43,7 @@ def paths(plans: dict[str, MotionPlan]) -> Figure:
 
 
 def progress(runs: dict[str, Run]) -> Figure:
-    """Forward way of the body over time: planned and simulated."""
+    """Draw the forward motion of the body over time: planned and simulated."""
     with style():
         figure = new_figure(7.0, 3.2)
         axis = figure.subplots()
@@ -54,14 +54,14 @@ def progress(runs: dict[str, Run]) -> Figure:
             moved = rec.trunk_position[:, 0] - rec.trunk_position[0, 0]
             axis.plot(rec.time, moved, color=color, label=f"{name}, simulated")
         axis.set_xlabel("time [s]")
-        axis.set_ylabel("way of the body [m]")
+        axis.set_ylabel("position of the body [m]")
         axis.legend(loc="lower right")
         axis.set_title("the same steps as a trot and as a walk", loc="left")
         return figure
 
 
 def knee_torque(times: ndarray, model: ndarray, simulated: ndarray, swinging: ndarray, name: str) -> Figure:
-    """Model and simulation over two cycles, swing shaded; below, the swing alone."""
+    """Draw model and simulation over two cycles, swing shaded; below, one swing."""
     with style():
         figure = new_figure(9.0, 4.6)
         whole, near = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.6, 1.0]})
@@ -78,14 +78,14 @@ def knee_torque(times: ndarray, model: ndarray, simulated: ndarray, swinging: nd
         window = (times > first - 0.02) & (times < first + 0.39)
         spread = float(np.abs(simulated[window]).max(initial=1.0))
         near.set_ylim(-1.6 * spread, 1.6 * spread)
-        near.set_title("one swing, larger", loc="left")
+        near.set_title("one swing, enlarged", loc="left")
         near.set_xlabel("time [s]")
         whole.legend(loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=2)
         return figure
 
 
 def postures(run: Run) -> Figure:
-    """Body angles asked for and simulated."""
+    """Draw commanded and simulated body angles."""
     with style():
         figure = new_figure(9.0, 3.2)
         axis = figure.subplots()
@@ -104,7 +104,7 @@ def postures(run: Run) -> Figure:
 
 
 def yaw(run: Run, knee: str) -> Figure:
-    """Yaw, and position and velocity of a knee beside their references."""
+    """Draw yaw, and position and velocity of a knee with their references."""
     rec, j = run.rec, run.joint(knee)
     with style():
         figure = new_figure(9.0, 5.2)
@@ -130,7 +130,7 @@ def yaw(run: Run, knee: str) -> Figure:
 
 
 def drives(runs: dict[str, Run], knee: str, window: tuple[float, float]) -> Figure:
-    """A knee's velocity at its motor's encoder, with rigid drives and with real ones; below, its burrs."""
+    """Draw a knee's velocity at its motor's encoder, with rigid and realistic drives; below, its burrs."""
     from footfall_lab.papers.yan2021.drives import WHOLE, measured_rate, smoothed
 
     with style():
@@ -147,13 +147,13 @@ def drives(runs: dict[str, Run], knee: str, window: tuple[float, float]) -> Figu
         rough.set_xlim(window[0] - 0.1, window[1] + 0.1)
         rough.set_ylim(-5.0, 5.0)
         whole.set_title(f"{knee.replace('_', ' ')} at its motor's encoder, yaw from -15 to 15 degrees", loc="left")
-        rough.set_title("burrs: what a mean over 21 ms leaves", loc="left")
+        rough.set_title("burrs: deviation from the mean over 21 ms", loc="left")
         whole.legend(loc="upper right", ncols=2)
         return figure
 
 
 def responses(errors: dict[str, tuple[ndarray, dict[str, ndarray]]], joint: str) -> Figure:
-    """Position error of a joint over time, controller by controller; a panel a run."""
+    """Draw the position error of a joint over time, by controller; one panel per run."""
     with style():
         figure = new_figure(9.0, 5.6)
         axes = figure.subplots(len(errors), 1)
@@ -169,7 +169,7 @@ def responses(errors: dict[str, tuple[ndarray, dict[str, ndarray]]], joint: str)
 
 
 def sensed(run: Run, rows: ndarray, torques: ndarray, leg: str) -> Figure:
-    """Torques of one leg that acted, and those found from ideal sensors."""
+    """Draw the applied torques of one leg, and those estimated from ideal sensors."""
     rec = run.rec
     with style():
         figure = new_figure(9.0, 4.4)

@@ -1,7 +1,7 @@
-"""The runs behind Yan et al. 2021: XiLing walks, trots, turns its body, in simulation; and what its models say of them.
+"""The runs behind Yan et al. 2021: XiLing walks, trots and turns its body in simulation; torques by its models.
 
-The paper publishes XiLing's motors but neither its dimensions nor its masses: those are the library's chosen ones, so
-that newtons are ours. Step, height and time of a step are chosen too.
+The paper publishes XiLing's motors but neither its dimensions nor its masses: those of the library are chosen, so that
+forces are only indicative. Length, height and time of a step are chosen too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -42,12 +41,13 @@ from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall_lab.papers.registered import setup
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 _SETUP = setup("yan2021")  # registered before the runs
 STEP, HEIGHT, SWING_TIME, SWAY = _SETUP["step"], _SETUP["height"], _SETUP["swing_time"], 0.03  # [m], [m], T [s], [m]
 KP, KD = 400.0, 14.0  # [N m/rad], [N m s/rad]
 KNEE = "RH_knee"
-SMALL_FOOT = 0.005  # [m]: a radius with which feet roll a fifth of what XiLing's do
+SMALL_FOOT = 0.005  # [m]: a radius with which feet roll by a fifth of the distance of XiLing's
 Progress = Callable[[str, int, int], None]
 
 
@@ -68,7 +68,7 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
         "trot": plan_walk(robot, "trot", STEP, swing_time=SWING_TIME, height=HEIGHT, cycles=cycles, load_time=0.02),
         "postures": standing_postures(robot),
         "yaw": yaw_swing(robot, move=_SETUP["move"], hold=0.4),
-        "on the spot": plan_walk(  # figure 11: one leg after the other swings, the body stays where it is
+        "on the spot": plan_walk(  # figure 11: one leg after the other swings, the body stays in place
             robot,
             "walk",
             0.0,
@@ -84,7 +84,7 @@ def plans(robot: Robot, cycles: int = 6) -> dict[str, MotionPlan]:
 
 @dataclass(frozen=True)
 class Run:
-    """A plan, its recording, and what the models make of both."""
+    """A plan, its recording, and torques by the models for both."""
 
     robot: Robot
     plan: MotionPlan
@@ -93,7 +93,7 @@ class Run:
 
     @cached_property
     def euler(self) -> Float[ndarray, "T 3"]:
-        """Planned yaw, pitch, roll at the recorded times [rad]."""
+        """Return planned yaw, pitch, roll at the recorded times [rad]."""
         return self.plan.at(self.rec.time).euler.T
 
     def joint(self, name: str) -> int:
@@ -119,9 +119,9 @@ def xiling() -> Robot:
     return library.load("xiling")
 
 
-# -- what models say ---------------------------------------------------------------------------------------------------
+# -- torques by models -------------------------------------------------------------------------------------------------
 def given_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
-    """Joint torques of the whole-body model for the planned motion, foot forces given [N m]: figure 11's "model"."""
+    """Return joint torques of the model for the planned motion and given foot forces [N m]: figure 11, "model"."""
     robot, out = run.robot, []
     for t in times:
         states = [_state(run, t + k * dt) for k in (-1, 0, 1)]
@@ -133,11 +133,11 @@ def given_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Flo
 
 
 def planned_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> Float[ndarray, "n nj"]:
-    """Joint torques of the whole-body model for the *planned* motion [N m], with what the plan knows alone.
+    """Return joint torques of the whole-body model for the *planned* motion [N m], from the plan alone.
 
-    Eq. (19) with what the plan knows alone: positions, velocities and accelerations by differences of the plan, and
-    foot forces that carry the planned load (its vertical part: with more than one foot down, friction between the feet
-    is free). By recursive inverse dynamics, which agrees with the screw system to rounding.
+    Eq. (19) with positions, velocities and accelerations from differences of the plan, and foot forces that carry the
+    planned load (its vertical part: with more than one foot down, friction between the feet is free). By recursive
+    inverse dynamics, which agrees with the screw system to rounding.
     """
     robot = run.robot
     out = []
@@ -160,12 +160,12 @@ def planned_torques(run: Run, times: Float[ndarray, "n"], dt: float = 1e-3) -> F
 def sensed_torques(
     rec: Recording, rows: ndarray, central: bool = False, at_center: bool = False
 ) -> tuple[Float[ndarray, "n nj"], Float[ndarray, "n 6"]]:
-    """(joint torques, wrench on the base that the foot forces leave unexplained), from ideal sensors alone.
+    """Return (joint torques, wrench on the base not explained by foot forces), from ideal sensors only.
 
     IMU: turn rate and specific force of the base; encoders: joint angles, rates and, by differences, accelerations;
     foot sensors: forces. Differences over the step that the forces acted in, or with ``central`` over two. A foot's
-    force acts at its contact point; ``at_center`` puts it at the foot's centre, as a spherical joint there would have
-    it (the paper's model).
+    force acts at its contact point; with ``at_center``, at the foot's centre, as for the spherical joint of the paper's
+    model.
     """
     robot, dt = rec.robot, float(np.median(np.diff(rec.time)))
     torques, left = [], []
@@ -176,8 +176,8 @@ def sensed_torques(
         R = to_rotation(q[3:7])
         span = dt * (after - before)
         world = [to_rotation(rec.q[i, 3:7]) @ rec.v[i, 3:6] for i in (before, after)]
-        classical = R.T @ (world[1] - world[0]) / span  # the accelerometer's specific force, less gravity's part
-        if not central and robot.floating:  # a step takes gyroscopic forces at the angular velocity in its middle
+        classical = R.T @ (world[1] - world[0]) / span  # specific force of the accelerometer, without gravity
+        if not central and robot.floating:  # a step uses gyroscopic forces at the angular velocity in its middle
             v = v + np.concatenate([free_rotation(robot, v[:3], dt), np.zeros(robot.nv - 3)])
         turning = (rec.v[after, :3] - rec.v[before, :3]) / span
         joints = (rec.v[after, 6:] - rec.v[before, 6:]) / span
@@ -196,7 +196,7 @@ def _state(run: Run, t: float) -> Float[ndarray, "nq"]:
 
 
 def _differences(states: list[ndarray], dt: float) -> tuple[ndarray, ndarray]:
-    """(v, a) in footfall's coordinates from three configurations; the body's turn is about z alone in these plans."""
+    """Return (v, a) in footfall's coordinates from three configurations; the body only rotates about z."""
     velocities = []
     for first, second in ((states[0], states[1]), (states[1], states[2])):
         yaw = [2.0 * np.arctan2(q[6], q[3]) for q in (first, second)]
@@ -218,7 +218,7 @@ def control_loop(
     forces: Float[ndarray, "nf 3"],
     plan: MotionPlan,
 ) -> tuple[ndarray, ndarray, ndarray]:
-    """Do the paper's work of a millisecond: joint targets of the plan, torques of the weight, torques of the motion."""
+    """Compute one millisecond of the paper's control loop: joint targets, gravity torques, torques of the motion."""
     placed = plan.at(t)
     joints = planned_joints(robot, placed)
     J = feet_jacobian(robot, q, "contact", np.eye(3))
@@ -226,21 +226,21 @@ def control_loop(
     return joints, weight_torques(robot, placed, joints), (inverse_dynamics(robot, q, v, a) - pushed)[6:]
 
 
-# -- readings ----------------------------------------------------------------------------------------------------------
+# -- results --------------------------------------------------------------------------------------------------------
 def commanded_rate(run: Run, joint: str) -> Float[ndarray, "T"]:
-    """The rate at which a joint's commanded position changes [rad/s]."""
+    """Return the rate of a joint's commanded position [rad/s]."""
     return np.gradient(run.rec["command_position"][:, run.joint(joint)], run.rec.time)
 
 
 def as_printed(thigh: float, shank: float, bend: float) -> float:
-    """How far the foot is off when the knee turns by the interior angle, as eq. (6) prints it [m]."""
+    """Return the foot's error if the knee rotates by the interior angle, as printed in eq. (6) [m]."""
     right = np.array([shank * np.sin(bend), shank * np.cos(bend)])
     interior = np.sign(bend) * (np.pi - abs(bend))
     return float(np.hypot(*(right - shank * np.array([np.sin(interior), np.cos(interior)]))))
 
 
 def steps_of(plan: MotionPlan) -> tuple[float, float]:
-    """Largest change of a velocity between samples 1 ms apart, and 0.5 ms apart [m/s]."""
+    """Return the largest change of a velocity between samples 1 ms apart, and 0.5 ms apart [m/s]."""
     found = []
     for dt in (1e-3, 5e-4):
         placed = plan.at(np.arange(0.0, plan.duration, dt))
@@ -250,14 +250,14 @@ def steps_of(plan: MotionPlan) -> tuple[float, float]:
 
 
 def switches(run: Run) -> list[float]:
-    """Lift-off and touchdown times of the knee's foot in the plan, one after the other."""
+    """Return the lift-off and touchdown times of the knee's foot in the plan, in order."""
     plan, foot = run.plan, LEGS.index(KNEE[:2])
     starts = plan.rest + (plan.starts[foot] + np.arange(plan.cycles)) * plan.gait.period  # type: ignore[attr-defined]
     return [t for start in starts[1:] for t in (float(start), float(start + plan.swing_time))]  # type: ignore[attr-defined]
 
 
 def held_angles(run: Run) -> tuple[dict[str, float], float]:
-    """(angle at the end of every held posture [deg], largest error of any angle then [deg])."""
+    """Return (angle at the end of every held posture [deg], largest error of any angle then [deg])."""
     angles, wanted = np.degrees(run.rec.trunk_euler()), np.degrees(run.euler)
     held, worst = {}, 0.0
     for column, name in ((2, "roll"), (1, "pitch"), (0, "yaw")):
@@ -269,14 +269,14 @@ def held_angles(run: Run) -> tuple[dict[str, float], float]:
 
 
 def slip(run: Run) -> float:
-    """Largest way of a foot along the ground from where it stood after 0.3 s [m]."""
+    """Return the largest displacement of a foot along the ground after 0.3 s [m]."""
     rows = np.arange(300, len(run.rec), 50)
     feet = np.array([foot_positions(run.robot, run.rec.q[k])[:, :2] for k in rows])
     return float(np.linalg.norm(feet - feet[0], axis=2).max())
 
 
 def base_acceleration(rec: Recording, k: int, dt: float) -> Float[ndarray, "6"]:
-    """Spatial, in base axes, from the IMU's two readings."""
+    """Return the spatial acceleration of the base, in base axes, from two readings of the IMU."""
     v, R = rec.v[k - 1], to_rotation(rec.q[k - 1, 3:7])
     world = to_rotation(rec.q[k, 3:7]) @ rec.v[k, 3:6]
     classical = (R.T @ world - v[3:6]) / dt
@@ -293,10 +293,10 @@ def timed(call: Callable[[], object], count: int) -> Float[ndarray, "n"]:
 
 
 def noisy_torques(rec: Recording, rows: ndarray, sensors: Sensors) -> Float[ndarray, "n nj"]:
-    """Joint torques by inverse dynamics on sampled readings [N m], accelerations by central differences over two steps.
+    """Return joint torques by inverse dynamics on sampled readings [N m], with central differences over two steps.
 
-    The accelerometer gives the base's acceleration at once; turn and joint accelerations are differences of gyro and
-    encoder rates. The base's linear velocity is read by no sensor, and drops out: only its change makes forces.
+    The accelerometer gives the base's acceleration directly; angular and joint accelerations are differences of gyro
+    and encoder rates. The base's linear velocity is not measured, and is not needed: forces depend only on its change.
     """
     robot, reported, dt = rec.robot, readings(rec, sensors), float(np.median(np.diff(rec.time)))
     torques = []
@@ -316,7 +316,7 @@ def registered_sensing() -> TorqueSensing:
 
 
 def filtered_torques(rec: Recording, sensors: Sensors, sensing: TorqueSensing) -> Float[ndarray, "T nj"]:
-    """Pass the readings through ``TorqueSensing``, tick after tick: torques of every row [N m]."""
+    """Pass the readings through ``TorqueSensing``, tick by tick, and return the torques of every row [N m]."""
     robot, reported, up = rec.robot, readings(rec, sensors), -np.array(GRAVITY)
     memory = sensing.start(robot)
     sensed = [
@@ -343,7 +343,7 @@ def _tick(
 
 
 def readings(rec: Recording, sensors: Sensors) -> dict[str, ndarray]:
-    """Return sensor readings of a recording's rows; ``acceleration`` is the accelerometer's less gravity, base axes."""
+    """Return sensor readings of a recording's rows; ``acceleration``: accelerometer without gravity, base axes."""
     rng = np.random.default_rng(sensors.seed)
     R = np.array([to_rotation(q[3:7]) for q in rec.q])
     world = np.einsum("tij,tj->ti", R, rec.v[:, 3:6])

@@ -1,21 +1,21 @@
-"""Events of reflexes: when one begins to act, and on which leg."""
+"""Events of reflexes: when one starts to act, and on which leg."""
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.reflexes.switches import LEG_REFLEXES, NAMES
 from footfall.gait.pattern import LEGS
+from nptrace.array_types import Float
 
-_SAME_EVENT_TIME = 0.1  # a reflex of a leg that acts again within this is the same event [s]
+_SAME_EVENT_TIME = 0.1  # a leg's reflex that acts again within this time is the same event [s]
 _WORDS = {
     "early_touchdown": "early touchdown of {}",
     "missed_touchdown": "missed touchdown of {}: it reaches down",
-    "slip": "{} slips: friction {:.2f} is trusted",
+    "slip": "{} slips: friction {:.2f} is assumed",
     "stumble": "{} stumbles: it swings again, higher",
     "sidestep": "sidestep: the capture point leaves the feet",
     "safe_stop": "safe stop: the robot has fallen, its legs fold",
@@ -27,7 +27,9 @@ _WORDS = {
 def new_events(
     t: float, before: ReflexMemory, after: ReflexMemory, last_acting: dict[tuple[str, str], float]
 ) -> list[tuple[float, str]]:
-    """(time, words) of what begins to act at this tick; ``last_acting`` keeps when each reflex of a leg last acted."""
+    """Return (time, description) of reflexes that start to act at this tick; ``last_acting`` has the time at which
+    each reflex of a leg last acted.
+    """
     if not after.acting.any() and not before.acting.any():
         return []
     found = []
@@ -47,7 +49,7 @@ def new_events(
 
 
 def update_last_acting(t: float, acting: Float[ndarray, "9 4"], last_acting: dict[tuple[str, str], float]) -> None:
-    """Update ``last_acting`` for ticks up to time t in which no reflex begins or ends."""
+    """Update ``last_acting`` for ticks up to time t in which no reflex starts or ends."""
     if not acting.any():
         return
     for row, leg in np.argwhere(acting > 0.5).tolist():

@@ -1,29 +1,30 @@
-"""Slip: a loaded foot that slides shows the friction, and the controller assumes no more than that.
+"""Slip: a loaded foot that slides reveals the friction, and the controller assumes no more than that.
 
 While a foot slides its force lies on the friction cone, so |f_t| / f_n is the coefficient itself. Less friction makes
-the pyramids of all QPs narrower (more normal force for the same push along the ground), steps shorter (a foot beyond
-μ h from under the hip would need more friction than there is) and changes of speed slower. Trust comes back in time.
+the pyramids of all QPs narrower (more normal force for the same tangential force), steps shorter (a foot further than μ
+h from below the hip would need more friction than there is) and changes of speed slower. The assumed friction recovers
+with time.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.spatial import cross
 from nptrace import norm
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
 MIN_SPEED = 0.2  # [m/s]
-MIN_LOAD = 0.08  # of the weight
-MIN_DURATION = 0.01  # before this it is a foot that lands [s]
-# of the force along the ground points against the sliding: a foot that is dragged, not one that kicks
+MIN_LOAD = 0.08  # fraction of the weight
+MIN_DURATION = 0.01  # before this time, a foot is still landing [s]
+# fraction of the tangential force that opposes the sliding: a foot that is dragged, not one that kicks
 MIN_OPPOSED_FRACTION = 0.7
-TRUSTED_FRACTION = 0.85  # of the friction measured is trusted
+TRUSTED_FRACTION = 0.85  # fraction of the measured friction that is assumed
 LEARN_TIME, FORGET_TIME = 0.015, 4.0  # time constants [s]
-MIN_FRICTION = 0.06  # friction that is always trusted
-SLOPE_FACTOR = 1.5  # times the slope: pyramids lie within the cone, and walking takes more than standing
+MIN_FRICTION = 0.06  # friction that is always assumed
+SLOPE_FACTOR = 1.5  # times the slope: pyramids lie within the cone, and walking needs more than standing
 
 
 def detect_slip(
@@ -36,7 +37,7 @@ def detect_slip(
     slipping_for: Float[ndarray, "4"],
     dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"], Float[ndarray, "4"]]:
-    """(which feet slide, the friction each of them measures, for how long each has been sliding [s])."""
+    """Return (which feet slide, the friction that each of them measures, how long each has been sliding [s])."""
     slipping, measured = [], []
     for k in range(4):
         load, speed = forces[k] @ normal, velocities[k] - (velocities[k] @ normal) * normal
@@ -56,7 +57,7 @@ def contact_velocities(
     radii: Float[ndarray, "4"],
     normal: Float[ndarray, "3"],
 ) -> Float[ndarray, "4 3"]:
-    """Velocities where the feet touch: a foot that rolls moves, and does not slide."""
+    """Return velocities at the contact points: a rolling foot moves without sliding."""
     return np.stack([velocities[k] - cross(turning[k], radii[k] * normal) for k in range(4)])
 
 
@@ -68,7 +69,7 @@ def trusted_friction(
     measured: Float[ndarray, "4"],
     dt: float,
 ) -> float:
-    """The friction to count on after this tick: on a slope at least what standing there takes."""
+    """Return the friction assumed after this tick: on a slope at least what standing there requires."""
     floor = np.maximum(MIN_FRICTION, SLOPE_FACTOR * np.sqrt(normal[0] * normal[0] + normal[1] * normal[1]) / normal[2])
     lowest: Operand = friction
     for k in range(4):

@@ -5,31 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.switches import NAMES, Reflexes
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReflexMemory:
-    """Part of a plan's memory; ``acting`` is what a log is made of."""
+    """Part of a plan's memory; logs are made from ``acting``."""
 
     enabled: Float[ndarray, "9"]  # switches, in the order of NAMES
-    acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all
+    acting: Float[ndarray, "9 4"]  # 1 where a reflex acts on a leg; those of the trunk act on all legs
     late_for: Float[ndarray, "4"]  # how long a foot has been late [s]
     slipping_for: Float[ndarray, "4"]  # how long a loaded foot has been sliding [s]
-    friction: float  # that the controller assumes
-    blocked_for: Float[ndarray, "4"]  # how long something has been in a foot's way [s]
-    repeat_left: Float[ndarray, "4"]  # time left of a swing begun anew after a stumble [s]
-    repeat_time: Float[ndarray, "4"]  # and how long all of it takes [s]
-    extra_clearance: Float[ndarray, "4"]  # what its clearance gains [m]
+    friction: float  # friction that the controller assumes
+    blocked_for: Float[ndarray, "4"]  # how long an obstacle has been in a foot's way [s]
+    repeat_left: Float[ndarray, "4"]  # time left of a swing restarted after a stumble [s]
+    repeat_time: Float[ndarray, "4"]  # total duration of the restarted swing [s]
+    extra_clearance: Float[ndarray, "4"]  # additional clearance [m]
     alarm: Scalar  # time left of a sidestep [s]
-    falling_for: Scalar  # how long a fall could not be averted [s]
+    falling_for: Scalar  # how long a fall has been certain [s]
     folded: Scalar  # 1 once the legs fold
-    unevenness: Scalar  # mean square of what touchdowns were off the expected ground [m²]
-    gear: Scalar  # of the gaits by speed
+    unevenness: Scalar  # mean square of touchdown heights relative to the expected ground [m²]
+    gear: Scalar  # gear of the gaits by speed
 
     @staticmethod
     def at_start(reflexes: Reflexes, friction: float) -> ReflexMemory:
@@ -65,6 +65,6 @@ def acting(legs: dict[str, PyTree], trunk: dict[str, PyTree], gear: Scalar) -> F
 
 
 def is_acting(memory: ReflexMemory, name: str, value: Operand, threshold: float) -> Operand:
-    """Whether a response acts: from a threshold on, until the value is half of it."""
+    """Return whether a response acts: from a threshold on, until the value falls to half of it."""
     before = memory.acting[NAMES.index(name), 0] > 0.5
     return memory.has(name) & (value > np.where(before, 0.5 * threshold, threshold))

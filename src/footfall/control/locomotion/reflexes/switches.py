@@ -1,4 +1,4 @@
-"""Which reflexes and responses a controller has."""
+"""The switches of a controller's reflexes and responses."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 LEG_REFLEXES = ("early_touchdown", "missed_touchdown", "slip", "stumble")
 TRUNK_REFLEXES = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")
 NAMES = (*LEG_REFLEXES, *TRUNK_REFLEXES)
-_OFF_BY_DEFAULT = ("speed_gait",)  # takes the choice of the gait from the user
+_OFF_BY_DEFAULT = ("speed_gait",)  # overrides the user's choice of gait
 
 
 @dataclass(frozen=True, init=False)
 class Reflexes:
-    """Which reflexes are on: ``Reflexes(slip=False)`` has all but one, ``Reflexes.only("slip")`` only that one.
+    """The active reflexes: ``Reflexes(slip=False)`` has all but one, ``Reflexes.only("slip")`` only one.
 
     Reflexes: ``early_touchdown``, ``missed_touchdown``, ``slip``, ``stumble``, ``sidestep``, ``safe_stop``. Responses:
     ``slope``, ``rough_ground``, ``speed_gait``; the last is off by default, because it changes the gait.

@@ -1,22 +1,24 @@
-"""Early and missed touchdown: the schedule of the feet, corrected by what they feel.
+"""Early and missed touchdown: the schedule of the feet, corrected by contact.
 
 A foot that feels the ground late in its swing stands from then on. One that finds no ground where its stance should
-begin stays a swinging foot, without a share of the load, and reaches down at ``REACH_SPEED`` until it feels some.
+begin stays a swinging foot, without a share of the load, and reaches down until it feels some. The hips of a robot that
+tips over its other feet fall at up to sqrt(g h): in a sidestep of ``Locomotion`` a foot reaches down at a part of that.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float, Shaped
 
-EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which the ground is an obstacle
-# the same while a sidestep lasts: a leaning robot's feet brush the ground on their way to where they are needed
+EARLIEST_TOUCHDOWN = 0.55  # fraction of a swing before which a contact is an obstacle
+# that fraction during a sidestep: a leaning robot's feet brush the ground on their way
 EARLIEST_IN_SIDESTEP = 0.75
-LATE_SWING = 0.85  # fraction of a swing after which a touchdown is no event
+LATE_SWING = 0.85  # fraction of a swing after which a touchdown is not an event
 REACH_SPEED = 0.5  # [m/s]
+REACH_SPEED_IN_SIDESTEP = 0.6  # of sqrt(g h)
 REACH_TIME = 0.16  # after this a foot is taken to stand, wherever it is [s]
 LATE_EVENT_TIME = 0.02  # after which a missed touchdown is an event [s]
 
@@ -28,7 +30,7 @@ def early(
     in_contact: Shaped[ndarray, "4"],
     sidestep: Scalar,
 ) -> Shaped[ndarray, "4"]:
-    """Return which feet stand before their time; ``sidestep``: whether the robot is catching itself."""
+    """Return which feet land early; ``sidestep``: whether the robot is catching itself."""
     earliest = np.where(sidestep, EARLIEST_IN_SIDESTEP, EARLIEST_TOUCHDOWN)
     return (in_stance < 0.5) & (fraction > earliest) & in_contact & enabled
 
@@ -41,12 +43,12 @@ def missed(
     late_for: Float[ndarray, "4"],
     dt: float,
 ) -> tuple[Shaped[ndarray, "4"], Float[ndarray, "4"]]:
-    """(which feet reach down, how long they have been late [s])."""
+    """Return (which feet reach down, how long they have been late [s])."""
     late = (in_stance > 0.5) & ~in_contact & (down_before < 0.5) & enabled
     late_for = np.where(late, late_for + dt, 0.0)
     return late & (late_for < REACH_TIME), late_for
 
 
-def reach_down(late_for: Scalar) -> tuple[Scalar, Scalar]:
+def reach_down(late_for: Scalar, speed: Scalar = REACH_SPEED) -> tuple[Scalar, Scalar]:
     """(how far below the expected ground a late foot is wanted [m], how fast it goes there [m/s])."""
-    return REACH_SPEED * late_for, np.where(late_for > 0.0, REACH_SPEED, 0.0)
+    return speed * late_for, np.where(late_for > 0.0, speed, 0.0)

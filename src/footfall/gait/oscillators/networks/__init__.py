@@ -1,4 +1,4 @@
-"""Networks of oscillators that pace the legs: one interface, each network usable by all controllers with a gait."""
+"""Networks of oscillators that time the legs: one interface, and each network works with all gait controllers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = tuple(NETWORKS)
 
 
 def network_of(given: Given, coupling: float) -> Network:
-    """A network by name with the given coupling [1/s], or a user-defined one as it is."""
+    """Return a network by name with the given coupling [1/s], or a user-defined one unchanged."""
     if isinstance(given, str):
         if given not in NETWORKS:
             raise unknown("oscillator", given, NAMES)

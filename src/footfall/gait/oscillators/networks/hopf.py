@@ -1,8 +1,8 @@
-"""Hopf oscillators as a network: Righetti and Ijspeert 2008, coupled so that every gait locks.
+"""Hopf oscillators as a network: Righetti and Ijspeert 2008, with a coupling that locks every gait.
 
-Their coupling Σ_j k_ij y_j needs a table a gait and knows no walk that locks from every start (``oscillators.Hopf`` has
-it as published). Here the others quicken or slow an oscillator on its limit cycle, by how far it is from its offset in
-time: angles keep no distances when stance and swing turn at different speeds, times do.
+Their coupling Σ_j k_ij y_j needs a table per gait and has no walk that locks from every start (``oscillators.Hopf`` has
+it as published). Here the other oscillators speed up or slow down an oscillator on its limit cycle, in proportion to
+its error in time: time offsets are constant when stance and swing run at different speeds, angles are not.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.phase_equations import phase_of_stance_angle, stance_angle
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,18 @@ class HopfNetwork:
         return phase_of_stance_angle(np.arctan2(state[1], state[0]), timing.duty)
 
     def rates(self, state: Float[ndarray, "2 n"], timing: GaitTiming) -> Float[ndarray, "2 n"]:
-        """d(x, y)/dt."""
+        """Return d(x, y)/dt."""
         x, y = state[0], state[1]
         square = x * x + y * y
         pull = self.coupling / (2.0 * np.pi) * pulls(self.phase(state, timing), timing.delays)
-        half: Scalar = np.where(y > 0.0, timing.duty, 1.0 - timing.duty)  # of a cycle, that half a turn takes
+        # fraction of a cycle that half a revolution takes
+        half: Scalar = np.where(y > 0.0, timing.duty, 1.0 - timing.duty)
         omega = math.pi * (1.0 / timing.period + pull) / half
         back = self.alpha * (self.mu - square)
         return np.stack([back * x - omega * y, back * y + omega * x])
 
     def advance(self, state: Float[ndarray, "2 n"], dt: float, timing: GaitTiming) -> Float[ndarray, "2 n"]:
-        """By Heun's rule."""
+        """Advance by Heun's method."""
         first = self.rates(state, timing)
         return state + 0.5 * dt * (first + self.rates(state + dt * first, timing))
 

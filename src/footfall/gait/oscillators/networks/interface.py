@@ -1,7 +1,7 @@
-"""The interface of networks of oscillators: what a gait asks of one, and what a controller reads from it.
+"""The interface of oscillator networks, between gaits and controllers.
 
-A network keeps its state, an array, in the controller's memory. The beat that it should take, delays, duty and period,
-comes with every call, so that it may change from tick to tick: a transition between gaits.
+A network keeps its state, an array, in the controller's memory. Its timing (delays, duty and period) is an argument of
+every call, so that it may change from tick to tick, as in a transition between gaits.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
-LATEST_LIFT = 0.5  # fraction of a swing before which a touch is that of a foot that lifts off
+LATEST_LIFT = 0.5  # fraction of a swing before which a contact is that of a foot lifting off
 
 
 @dataclass(frozen=True)
 class GaitTiming:
     """Phase offsets, duty factor and period that a gait prescribes for oscillators; numbers, or traced ones."""
 
-    delays: Sequence[Scalar]  # of LF, RF, LH, RH [cycles]
+    delays: Sequence[Scalar]  # delays of LF, RF, LH, RH [cycles]
     duty: Scalar
     period: Scalar  # [s]
 
@@ -34,7 +34,7 @@ class GaitTiming:
 
     @property
     def first_phase(self) -> Float[ndarray, "n"]:
-        """Phases [cycles] at time 0, when the first leg's stance begins."""
+        """Return the phases [cycles] at time 0, when the first leg's stance starts."""
         cycles = -np.array(self.delays)
         return cycles - np.floor(cycles)
 
@@ -47,29 +47,29 @@ class Network(Protocol):
     """
 
     def start(self, timing: GaitTiming) -> PyTree:
-        """The state, locked to the beat, when the first leg's stance begins."""
+        """Return the state, locked to the timing, when the first leg's stance starts."""
         ...
 
     def phase(self, state: PyTree, timing: GaitTiming) -> Float[ndarray, "n"]:
-        """Phases [cycles] in [0, 1)."""
+        """Return the phases [cycles] in [0, 1)."""
         ...
 
     def advance(self, state: PyTree, dt: float, timing: GaitTiming) -> PyTree:
-        """The state after dt [s]."""
+        """Return the state after dt [s]."""
         ...
 
     def touchdown(self, state: PyTree, contact: Float[ndarray, "n"], timing: GaitTiming) -> PyTree:
-        """Return the state after a foot has landed early (``contact`` is 1 or 0): its stance begins at once."""
+        """Return the state after a foot has landed early (``contact`` is 1 or 0): its stance starts at once."""
         ...
 
 
 def landing(phase: Float[ndarray, "n"], contact: Float[ndarray, "n"], duty: Scalar) -> Float[ndarray, "n"]:
-    """Which feet end their swing early: they touch, and no longer because they lift off."""
+    """Return which feet end their swing early: those in contact, unless they are still lifting off."""
     return (phase > duty + LATEST_LIFT * (1.0 - duty)) & (contact > 0.5)
 
 
 def pulls(phase: Float[ndarray, "n"], delays: Sequence[Scalar]) -> Float[ndarray, "n"]:
-    """Σ_j sin 2π(φ_j - φ_i + d_j - d_i): which way, and how strongly, the others pull each leg to its place."""
+    """Return Σ_j sin 2π(φ_j - φ_i + d_j - d_i): the direction and strength of the coupling on each leg."""
     n = len(delays)
     total = [0.0 * phase[i] for i in range(n)]
     for i in range(n):

@@ -1,10 +1,10 @@
-"""Rulkov's bursting neurons as a network: a leg stands while its neuron bursts and swings while it is silent.
+"""Rulkov's bursting neurons as a network: a leg is in stance while its neuron bursts and swings while it is silent.
 
-The regular map of Rulkov 2002 bursts between two values of its slow variable that are known: a burst begins where the
-fast map loses its resting point, y = 1 - 2 √α, and ends where the spike's reset, x = -1, falls into rest, y = -1 - α/2.
-So y, falling in a burst and rising in a silence, tells a neuron's phase in its cycle, and the speeds of y in the two
-set duty and period. The others' pull quickens or slows y (a slow synapse); a foot that lands early kicks its neuron
-into its burst. Spikes make y a staircase: legs follow it through a filter, as muscles do.
+The regular map of Rulkov 2002 bursts between two known values of its slow variable: a burst starts where the fast map
+loses its fixed point, y = 1 - 2 √α, and ends where the spike's reset, x = -1, falls into the basin of rest, y = -1 -
+α/2. So y, which falls in a burst and rises in a silence, gives a neuron's phase in its cycle, and the rates of y in the
+two set duty and period. Coupling speeds up or slows down y (a slow synapse); a foot that lands early triggers its
+neuron's burst. Spikes make y a staircase: legs follow it through a filter, as muscles do.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.rulkov import Rulkov
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
-ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes a burst: y is nearly a line
-_MAP_INTERVAL = 1e-3  # [s], at most, that a step of the map lasts
+ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes per burst: y is nearly linear
+_MAP_INTERVAL = 1e-3  # [s], longest duration of a step of the map
 _SILENT_STEPS = 14.0  # steps without a spike that end a burst: within one there are at most 13 (measured)
-# steps that a burst and a silence take: a / μ + b (measured for α 6, σ -0.1, μ from 0.0005 to 0.004)
+# steps of a burst and of a silence: a / μ + b (measured for α 6, σ -0.1, μ from 0.0005 to 0.004)
 _BURST, _SILENCE = (0.126, 0.0), (0.165, 40.0)
 _SLOWEST, _QUICKEST = 1e-4, 6e-3  # μ
 _FOLLOW_RATE = 12.0  # [1/s], how fast legs follow their neurons
-_TOUCHDOWN_KICK = 0.01  # of y beyond the burst's beginning
+_TOUCHDOWN_KICK = 0.01  # of y beyond the start of the burst
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RulkovNetwork:
         return state[4]
 
     def bursting(self, state: Float[ndarray, "5 n"]) -> Float[ndarray, "n"]:
-        """Which neurons are in a burst."""
+        """Return which neurons are in a burst."""
         return state[3] < _SILENT_STEPS
 
     def advance(self, state: Float[ndarray, "5 n"], dt: float, timing: GaitTiming) -> Float[ndarray, "5 n"]:
@@ -87,27 +87,27 @@ class RulkovNetwork:
         return np.stack([np.where(lands, to, row) for to, row in zip(kicked, state)])
 
 
-_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # of a burst, in y
+_BEGIN, _END = 1.0 - 2.0 * math.sqrt(ALPHA), -1.0 - 0.5 * ALPHA  # start and end of a burst, in y
 
 
 def _fire(x: Scalar, y: Scalar, before: Scalar) -> Scalar:
-    """The fast map, at a step whose μ is another neuron's business: that of ``Rulkov`` with its slow one left out."""
+    """Apply the fast map in a step with a separate μ: the map of ``Rulkov`` without its slow variable."""
     return Rulkov(ALPHA, SIGMA, chaotic=False).step(np.stack([x, y, before]))[0]
 
 
 def _speed(measured: tuple[float, float], steps: Scalar) -> Scalar:
-    """μ for a burst or a silence of so many steps."""
+    """Return μ for a burst or a silence of a given number of steps."""
     a, b = measured
     return a / np.maximum(steps - b, 5.0)
 
 
 def _slow(phase: Scalar, duty: Scalar) -> Scalar:
-    """y of a neuron at a phase: falling in stance, rising in swing."""
+    """Return y of a neuron at a phase: falling in stance, rising in swing."""
     fraction = np.where(phase < duty, 1.0 - phase / duty, (phase - duty) / (1.0 - duty))
     return _END + fraction * (_BEGIN - _END)
 
 
 def _phase_of(y: Scalar, bursts: Scalar, duty: Scalar) -> Scalar:
-    """The phase that y tells."""
+    """Return the phase for y."""
     fraction = np.clip((y - _END) / (_BEGIN - _END), 0.0, 1.0)
     return np.where(bursts, duty * (1.0 - fraction), duty + (1.0 - duty) * fraction)
