@@ -90,7 +90,7 @@ def number_between(
 
 
 def known(number: Given) -> bool:
-    """Return whether a number is one, and not traced: those pass for numbers with isinstance."""
+    """Return whether a value is a plain number; ``isinstance`` would accept traced ones too."""
     return issubclass(type(number), (float, int, np.floating, np.integer))
 
 

@@ -67,7 +67,7 @@ def from_pinocchio(
         robot: The robot.
         q: Pinocchio's configuration, with its quaternion as (x, y, z, w).
         v: Pinocchio's velocity; zero unless given.
-        model: As for ``to_pinocchio``.
+        model: Model as for ``to_pinocchio``.
 
     Returns:
         q and v.
@@ -114,7 +114,7 @@ def from_mujoco(
         robot: The robot.
         qpos: MuJoCo's configuration.
         qvel: MuJoCo's velocity; zero unless given.
-        model: As for ``to_mujoco``.
+        model: Model as for ``to_mujoco``.
 
     Returns:
         q and v.

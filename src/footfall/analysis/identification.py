@@ -1,6 +1,6 @@
 """Identification of inertial parameters from a recording.
 
-The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
+This is named as future work by Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
 
     Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is to be identified)
 

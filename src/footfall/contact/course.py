@@ -65,7 +65,7 @@ class Course(Treads):
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
     def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """See ``Treads``; a trench has half a number more than the tread before it."""
+        """See ``Treads``; the number of a trench is that of the tread before it plus a half."""
         pitch = self.tread + self.gap
         u = (x - self.start) / pitch
         k = np.floor(u)

@@ -36,8 +36,8 @@ def stopping_impulses(
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
     diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
-    Positive velocities that are wanted close gaps, and may give a body some energy, ``lift · λ / 2``: contacts that are
-    jammed, where it is many times that of each contact alone, get as much less of them.
+    Positive velocities that are wanted close gaps, and may give a body some energy, ``lift · λ / 2``: for jammed
+    contacts, where it is many times that of each contact alone, these velocities are reduced accordingly.
     """
     held = A * (rows[:, None] * rows[None, :])
     slack = (damping + np.zeros(len(rows))) * (sum(A[k, k] for k in range(len(rows))) / len(rows))

@@ -83,10 +83,10 @@ class ContactModel(ABC):
         """Raise an error for an initial state that the model does not support; by default none."""
 
     def modes(self, count: int) -> Memory:
-        """Return the initial modes of so many spheres in an implicit step; by default none.
+        """Return the initial modes of a number of spheres in an implicit step; by default none.
 
-        With modes, ``respond`` is given the modes and the number of the ``iteration`` for a memory, and returns the
-        modes for the next iteration and how many have ``changed``.
+        With modes, the memory given to ``respond`` has the modes and the number of the ``iteration``, and it returns
+        the modes for the next iteration and how many have ``changed``.
         """
         return {}
 

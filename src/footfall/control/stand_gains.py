@@ -39,7 +39,7 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
 
 @takes({})
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
-    """Return joint gains to walk with, those of ``JointPD.tuned``.
+    """Return joint gains for walking, those of ``JointPD.tuned``.
 
     With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 

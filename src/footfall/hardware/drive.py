@@ -82,8 +82,8 @@ class Driver:
         self._repeats = False
         self._phase, self._ticks = "", 0  # ticks of the clock, including skipped ones
         self._damp = damping(self.robot)
-        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques asked for there
-        self._asked = 0.0  # by how much more of a joint's torque limit was asked for since
+        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques commanded there
+        self._asked = 0.0  # largest change since then, as a fraction of a joint's torque limit
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
@@ -139,7 +139,7 @@ class Driver:
         return is_newer(new, last) and not stands_still
 
     def _note_motion(self, state: RobotState, command: JointCommand) -> None:
-        """Take note of how much the joints are asked to do while not one of them moves."""
+        """Track the largest change of the commanded torques since a joint last moved."""
         assert self.limits is not None
         asked = command.kp * (command.position - state.position) - command.kd * state.velocity + command.torque
         held = self._at_last_motion

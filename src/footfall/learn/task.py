@@ -319,7 +319,7 @@ class Task(ABC):
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return the exam of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
+        """Return an exam on a GPU with a number of robots: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------

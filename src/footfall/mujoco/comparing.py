@@ -73,7 +73,7 @@ def compare(simulation: Simulation, duration: float = 10.0, progress: Progress =
 
     Args:
         simulation: Robot, controller, ground, command and pushes; on the true state, without sensors.
-        duration: [s].
+        duration: Duration of the run [s].
         progress: True shows a bar; a function is called with (what, ticks done, ticks in all).
 
     Returns:

@@ -188,7 +188,7 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
 
 
 def warn_springs_damped_by_steps(robot: Robot, joints: JointModel, integrator: str, dt: float) -> None:
-    """Warn of joint springs that implicit steps damp so much that it shows in how they swing.
+    """Warn of joint springs whose oscillation implicit steps damp noticeably.
 
     A spring's torque is taken at the position at the end of the step: K adds dt K to the joint's own damping.
     """

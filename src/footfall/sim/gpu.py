@@ -1,9 +1,9 @@
 """Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
-Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
-fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
-that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a warp
-do not wait for each other in every step.
+If legs are similar, a robot has four threads, one per leg, or two threads of two legs each if there are enough robots
+to fill the card: the base is then computed twice, not four times. It has one thread if legs differ, or if a tick is so
+short that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a
+warp do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
@@ -50,8 +50,8 @@ PARKED = 48 * 1024  # bytes of it that a block has everywhere
 WARP = 32  # threads
 # threads per block, by threads per robot: warps of a block share the instructions they fetch
 BLOCKS = {1: 256, 2: 64, 4: 64}
-# The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
-# denormals: a fifth of the time, and far below what single precision loses anyway.
+# The program itself states where a multiply-add is fused. Quotients and roots are accurate to two units in the last
+# place and denormals are flushed: this saves a fifth of the time, and is far below the errors of single precision.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 
 
@@ -215,7 +215,7 @@ class CudaBackend(CudaKernel):
 
 
 def threads_for(n: int) -> int:
-    """Return how many threads a robot gets where legs are alike and a tick is not short."""
+    """Return how many threads a robot gets if its legs are similar and a tick is not short."""
     return 2 if n >= FEW[2] else 4
 
 
@@ -309,8 +309,8 @@ class GpuBatch:
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
-        As ``Batch.report``, where the robots of a warp are those that run together: 32 over the threads of each.
-        The batch is not changed. The first call compiles a kernel that counts.
+        Like ``Batch.report``; the robots that wait for each other are those of a warp: 32 divided by the threads per
+        robot. The batch is not changed. The first call compiles a kernel that counts.
 
         Args:
             ticks: Ticks of the controller, to look at.

@@ -210,7 +210,7 @@ def loop_deviation_after(
     q_next: Float[ndarray, "nq"],
     v_next: Float[ndarray, "nv"],
 ) -> Float[ndarray, "m"]:
-    """Return how far from (q_next, v_next) a tick ends that starts at a deviation, and the memories after it."""
+    """Return the deviation from (q_next, v_next) after a tick from a given deviation, and the memories after it."""
     robot, nv = model.world.robot, model.world.robot.nv
     at = 2 * nv + _leaves(_carried(state))[1]
     forces, contact, memory = _add_change(_carried(state), deviation[2 * nv : at])
@@ -582,7 +582,7 @@ def deviation_after(
     v_next: Float[ndarray, "nv"],
     by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "nd"]:
-    """Return how far from (q_next, v_next) a step ends that starts at a deviation (δq, δv, δu)."""
+    """Return the deviation from (q_next, v_next) after a step from a deviation (δq, δv, δu)."""
     world, nv = model.world, sizes(model.world)[1]
     at = 2 * nv
     for name in by:

@@ -674,7 +674,7 @@ class Sampling(Controller):
         joints: Joint effects in the rollouts; ideal joints unless given.
         ground: Ground of the rollouts; a level plane unless given.
         collisions: Links that touch the ground in the rollouts.
-        self_collision: As in ``Simulation``, for the rollouts.
+        self_collision: Mode of self-collision in the rollouts, as in ``Simulation``.
         model: Robot of the rollouts; the simulated one unless given.
         device: ``cpu``, or ``cuda`` for samples on a GPU.
         threads: Threads of the processor that roll out samples.

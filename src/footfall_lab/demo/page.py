@@ -172,8 +172,9 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         ),
     ]
     captions = {
-        "overlay": f"{DURATION:g} s from standing. Mean speed after the first second: {speeds[0]:.3f} m/s in footfall,"
-        f" {speeds[1]:.3f} m/s in MuJoCo, whose default contact is softer: feet sink some millimetres.",
+        "overlay": f"{DURATION:g} s from standing. The Mini Cheetah's mean speed after the first second:"
+        f" {speeds[0]:.3f} m/s in footfall, {speeds[1]:.3f} m/s in MuJoCo, whose default contact is softer: feet sink"
+        " some millimetres.",
         "trot": "The gait's constants are not published; these are ours, fixed before any comparison.",
         "times": "Printed times are of the paper's machine, measured ones processor time of the steps on one core.",
         "many": f"{many.duration:g} s: each robot has its own trunk mass, ground friction, speed and turning rate;"

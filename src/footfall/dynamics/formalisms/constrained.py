@@ -97,7 +97,7 @@ def impact_map(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
         mode: 1 for each foot in contact after the touchdown.
-        damping: As in ``constrained_dynamics``.
+        damping: Damping as in ``constrained_dynamics``.
         frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
@@ -122,7 +122,7 @@ def delassus_matrix(
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
     Returns:
-        Accelerations of the feet by forces on the feet [1/kg].
+        Accelerations of the feet per unit of force on the feet [1/kg].
     """
     _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
     return Y.T @ _divided(Y, d)

@@ -39,7 +39,7 @@ class Formula:
 
     @property
     def readable(self) -> bool:
-        """Return whether it is short enough to read."""
+        """Return whether the formula is short enough to read."""
         return len(self.text) <= _READABLE
 
 

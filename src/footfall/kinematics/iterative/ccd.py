@@ -64,7 +64,7 @@ def ccd_chain(
     Args:
         points: Joints of the chain, root first [m].
         target: Target of its end [m].
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

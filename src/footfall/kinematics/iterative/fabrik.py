@@ -45,7 +45,7 @@ def fabrik(
         targets: Positions of the feet's centres in the frame of the base [m].
         joints: Joint values to start from.
         foot_pitch: Contact angle of a redundant last link [rad]; None keeps it near the start's.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
         shared: Also move joints that carry several feet (a spine).
 

@@ -89,7 +89,7 @@ def resolved_rate_leg(
             ``constant`` are damped least squares; ``pseudo_inverse`` is not damped; ``transpose`` is gradient descent
             with the step that is best for the linear model.
         toward: Posture for redundant joints; not with ``levenberg`` and ``transpose``.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

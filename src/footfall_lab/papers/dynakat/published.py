@@ -89,8 +89,8 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         "fig1_as_published",
         max(ratios),
         f"{count} targets. Iterations {ratios[0]:.2g} of {ON_A_CHAIN[fewest]}, the next, time {ratios[1]:.2g} of"
-        f" {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations. Where it"
-        " comes from it keeps its word; a leg has hinges.",
+        f" {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations. On its"
+        " original kind of chain the claim holds; a leg has hinges.",
     )
     return claim, Table(
         f"{count} targets, a chain of {LINKS} balls",
@@ -133,9 +133,9 @@ def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
         "dynakat",
         "as_published_on_a_leg",
         100.0 * float(np.mean(left <= COARSE)),
-        f"{len(targets)} targets of DynaKat's left fore leg, from standing: the points reach them, the hinges that are"
-        f" turned after them leave {1e3 * np.median(left):.0f} mm in the median. Iterating on the joints themselves, as"
-        " ours does, is what a leg needs.",
+        f"{len(targets)} targets of DynaKat's left fore leg, from standing: the points reach them, the hinges that"
+        f" follow leave {1e3 * np.median(left):.0f} mm (median). For a leg, the iteration must be on the joints, as in"
+        " ours.",
     )
 
 

@@ -2,7 +2,8 @@
 
 A foot that feels the ground late in its swing stands from then on. One that finds no ground where its stance should
 begin stays a swinging foot, without a share of the load, and reaches down until it feels some. The hips of a robot that
-tips over its other feet fall at up to sqrt(g h): in a sidestep of ``Locomotion`` a foot reaches down at a part of that.
+tips over its other feet fall at up to sqrt(g h): in a sidestep of ``Locomotion`` a foot reaches down at a fraction of
+that speed.
 """
 
 from __future__ import annotations
@@ -50,5 +51,5 @@ def missed(
 
 
 def reach_down(late_for: Scalar, speed: Scalar = REACH_SPEED) -> tuple[Scalar, Scalar]:
-    """(how far below the expected ground a late foot is wanted [m], how fast it goes there [m/s])."""
+    """Return (depth below the expected ground that a late foot is moved to [m], its speed [m/s])."""
     return speed * late_for, np.where(late_for > 0.0, speed, 0.0)
