@@ -213,6 +213,7 @@ class Parts(Body):
         """Write a function of some statements, and its call."""
         e, name = self.e, f"{self.e.prefix}part{len(self.functions) + 1}"
         outside, self.names = (e.lines, e.depth, e.scope), dict(self.literals)
+        self.parts = [self.names]
         e.lines, e.depth, e.scope = [], 1, name
         for s in piece.statements:
             for value in sorted(set(_reads(s)), key=repr):
