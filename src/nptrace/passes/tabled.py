@@ -1,9 +1,9 @@
 """Products with large constant matrices as loops over tables, for C code that must be small.
 
-The trace of y = W x holds every weight as a constant of its own: y_k is a sum of products with the same values x and other
-constants for every k. Such sums become one loop, whose constants are the rows of a table. What is then computed from y_k
-alone (a bias, an activation) joins the loop as far as it is alike for all k. Operations and their order within a number
-are unchanged, so results are the same bits.
+The trace of y = W x holds every weight as a constant of its own: y_k is a sum of products with the same values x and
+other constants for every k. Such sums become one loop, whose constants are the rows of a table. What is then computed
+from y_k alone (a bias, an activation) joins the loop as far as it is alike for all k. Operations and their order
+within a number are unchanged, so results are the same bits.
 
 Machine code keeps the unrolled form: there the loop takes twice as long.
 """
@@ -26,7 +26,7 @@ _LEAST = 8  # rows of a matrix, and constants in each, that are worth a loop
 
 @dataclass
 class _Product:
-    """Sums that differ in constants alone, each with the operations that follow from it; ``at``: of the first sum."""
+    """Sums that differ in constants alone, and the operations that follow from each; ``at``: where the first is."""
 
     at: int
     rows: list[list[Operation]]
