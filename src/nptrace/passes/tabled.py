@@ -26,7 +26,7 @@ _LEAST = 8  # rows of a matrix, and constants in each, that are worth a loop
 
 @dataclass
 class _Product:
-    """Sums that differ in constants alone, and the operations that follow from each; ``at``: where the first is."""
+    """Sums that differ in constants alone, and what follows from each; ``at``: the position of the first sum."""
 
     at: int
     rows: list[list[Operation]]
@@ -34,7 +34,7 @@ class _Product:
 
 
 def with_tables(program: Program) -> Program:
-    """Return the program with sums of products outside of loops, alike but for their constants, as loops over tables."""
+    """Return the program with the sums outside of its loops that differ in constants alone as loops over tables."""
     work = _Tabling(program)
     return work.program() if work.products else program
 
@@ -166,7 +166,8 @@ class _Tabling:
     def _loop(self, product: _Product, tables: list[np.ndarray], fresh: Iterator[int], region: int) -> list[Statement]:
         rows = [row + after for row, after in zip(product.rows, product.after)]
         known = np.array([[self.constants[x] for s in row for x in s.operands if x in self.constants] for row in rows])
-        varies = iter((known.view(np.int64) != known[0].view(np.int64)).any(axis=0))
+        differs = (known.view(np.int64) != known[0].view(np.int64)).any(axis=0)
+        varies = iter(differs.tolist())
         new: dict[int, int] = {}
         body: list[Statement] = []
         columns = 0
@@ -174,14 +175,14 @@ class _Tabling:
             operands = []
             for x in s.operands:
                 if x in self.constants and next(varies):
-                    body.append(Operation("tabled", next(fresh), (), (len(tables), columns, region)))
-                    operands.append(body[-1].result)
+                    operands.append(next(fresh))
+                    body.append(Operation("tabled", operands[-1], (), (len(tables), columns, region)))
                     columns += 1
                 else:
                     operands.append(new.get(x, x))
             new[s.result] = next(fresh)
             body.append(replace(s, result=new[s.result], operands=tuple(operands)))
-        tables.append(known[:, (known.view(np.int64) != known[0].view(np.int64)).any(axis=0)])
+        tables.append(known[:, differs])
         inside = [Counter(x for s in row for x in s.operands) for row in rows]
         kept = [
             k for k in range(len(rows[0])) if any(self.read[r[k].result] > n[r[k].result] for r, n in zip(rows, inside))
