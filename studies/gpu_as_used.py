@@ -32,6 +32,7 @@ def variants() -> list[dict]:
     found += [(name, 4, one_loop, None) for name in (*default, "") for one_loop in (True, False)]
     found += [(name, 4, True, block) for name in (default[1], planning[1]) for block in (32, 64)]
     found += [(name, 4, True, None) for name in planning]
+    found += [(name, 2, True, None) for name in (*default, planning[1], "")]
     return [dict(zip(_KEYS, one)) for one in found]
 
 

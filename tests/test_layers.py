@@ -66,7 +66,7 @@ LAYERS = [
     {"footfall_lab/processes", "footfall_lab/verify"},
     {"footfall_lab/bench"},
     {"footfall_lab/papers/claims", "footfall_lab/papers/recorded", "footfall_lab/papers/registered"},
-    {"footfall_lab/papers/mechanics"},
+    {"footfall_lab/papers/mechanics", "footfall_lab/papers/timing"},
     {f"footfall_lab/papers/{name}" for name in ("adak2021", "contact_comparison", "depaula2024", "dynakat")},
     {"footfall_lab/papers/floating_base", "footfall_lab/papers/yan2021", "footfall_lab/reality"},
     {"footfall_lab/papers"},

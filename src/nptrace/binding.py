@@ -194,8 +194,8 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
             _waiting.remove(timer)
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+# -- shapes ------------------------------------------------------------------------------------------------------------
+def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -210,7 +210,7 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     return {p.name: p for p in parameters}
 
 
-def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
     words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's

@@ -60,7 +60,7 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     Args:
         recording: The recording.
         history: History of an ``Estimated`` controller: ``controller.history()``.
-        after: Start of the evaluated part [s].
+        after: Start of the evaluated interval [s].
 
     Returns:
         Errors over time; ``figures()`` has root mean squares.

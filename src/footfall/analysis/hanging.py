@@ -140,7 +140,7 @@ _INPUTS = Inputs(Command(), np.zeros(6))  # for every tick: only the recorded co
 
 
 def _state(model: SimulationModel, tick: Operand, q: ndarray, v: ndarray) -> RunState:
-    """Return the state of the hanging robot after so many rows."""
+    """Return the state of the hanging robot after a number of rows."""
     empty = reduced(at_rest(model.world, np.zeros(0), np.zeros(0)))
     return replace(empty, tick=tick, q=q, v=v)
 

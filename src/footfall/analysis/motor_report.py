@@ -105,11 +105,11 @@ def identify_motors(
 
     Args:
         robot: The robot.
-        encoders: Commanded and measured joint angles of a robot that hangs with its base fixed.
+        encoders: Commanded and measured joint angles of a suspended robot with a fixed base.
         kp: Gain of the PD controller [N m/rad].
         kd: Gain of the PD controller [N m s/rad].
         method: ``gradients``, ``search`` (CMA-ES) or ``both``.
-        generations: Generations of CMA-ES, at most.
+        generations: Maximum number of generations of CMA-ES.
         seed: Seed of CMA-ES.
         progress: Called with the fraction done and a text.
 

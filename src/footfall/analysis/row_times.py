@@ -60,9 +60,9 @@ def rebuild_times(
     from the first positions to the second, by least squares over the joints.
 
     Args:
-        q: Joint positions [rad], a row each; rows that repeat the one before are no readings.
+        q: Joint positions [rad], by row; rows that repeat the previous one are not readings.
         v: Joint velocities of the same rows [rad/s].
-        joints: Which joints to use; all unless given.
+        joints: Joints to use; all unless given.
 
     Returns:
         Rows of readings, their times, the first at 0, and the deviation of every interval.

@@ -41,7 +41,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
         robot: The robot.
         which: True for all links; or part names (``trunk``, ``hips``, ``knees``, ``shanks``) and names of links, which
             may contain ``*``, in a sequence or separated by commas.
-        slack: Spheres are left out if the rest of the link reaches less far by at most this [m].
+        slack: Omit spheres without which the link reaches less far by at most this [m].
 
     Returns:
         Spheres, without those of the feet.

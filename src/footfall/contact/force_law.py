@@ -169,7 +169,7 @@ class ForceLaw(ContactModel):
         spheres: Sequence[LinearisedForce],
         loops: LoopConstraint | None = None,
     ) -> Float[ndarray, "nv"]:
-        """Return a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, with its derivative from those of the two sides."""
+        """Return a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, differentiated through both sides."""
         both, coupled = list(zip(points, spheres)), any(point.couples for point in points)
         pushed = sum((point.J.T @ sphere.force for point, sphere in both), start=force)
 

@@ -139,7 +139,7 @@ class FreeBody:
 
     @property
     def robot(self) -> Robot:
-        """Return it as a robot without joints."""
+        """Return the body as a robot without joints."""
         raise NotImplementedError
 
     @property

@@ -180,9 +180,9 @@ class Stance(ContactModel):
     ) -> tuple[ndarray, Operand, ndarray]:
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once,
-        would be let go by so much damping: what does not have the same effect is no share.
+        Damping determines the distribution where nothing else does. A foot gets more of it the more of its friction it
+        uses, until all cones are kept or no iteration helps. Jammed feet, which are nearly redundant, would be released
+        by so much damping: a distribution without the same effect is rejected.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))

@@ -39,13 +39,13 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
 
 @takes({})
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
-    """Return joint gains to walk with, those of ``JointPD.tuned``.
+    """Return joint gains for walking, those of ``JointPD.tuned``.
 
     With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 
     Args:
-        robot: One that can stand on the four feet LF, RF, LH, RH.
-        gait: By its name.
+        robot: A robot that can stand on the four feet LF, RF, LH, RH.
+        gait: Name of the gait.
 
     Returns:
         kp [N m/rad] and kd [N m s/rad].

@@ -38,7 +38,7 @@ def pillow() -> ModuleType:
 
 
 class Painter:
-    """Painter of pictures of one size. ``look`` starts a picture from a viewpoint; the rest paints, far objects
+    """Paints pictures of a given size. ``look`` starts a picture from a viewpoint; the other methods paint, far objects
     first.
     """
 

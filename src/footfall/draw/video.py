@@ -211,9 +211,9 @@ def picture(rec: Recording, time: float | None = None, width: int = 640, height:
 
     Args:
         rec: The recording.
-        time: [s]; the middle of the recording unless given.
-        width: [pixels]
-        height: [pixels]
+        time: Time [s]; the middle of the recording unless given.
+        width: Width [pixels].
+        height: Height [pixels].
 
     Returns:
         A Pillow image.
@@ -242,11 +242,11 @@ def save_video(
         rec: The recording.
         path: File to write; it is written completely or not at all.
         fps: Frames per second.
-        width: [pixels]
-        height: [pixels]; 9/16 of the width unless given.
-        start: First moment [s].
-        end: Last moment [s].
-        pace: Speed of the film; below 1 is slow motion.
+        width: Width [pixels].
+        height: Height [pixels]; 9/16 of the width unless given.
+        start: Start time [s].
+        end: End time [s].
+        pace: Playback speed; below 1 is slow motion.
         progress: Called with the fraction done and a text.
 
     Returns:

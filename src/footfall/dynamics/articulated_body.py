@@ -32,10 +32,10 @@ def articulated_body(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         tau: Joint torques [N m or N].
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
-        a, the base's spatial, in base axes.
+        a; the acceleration of the base is spatial, in base axes.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError(f"robot '{robot.name}' has exact rotors: use forward_dynamics, or rotors='armature'")

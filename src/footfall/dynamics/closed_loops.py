@@ -55,7 +55,7 @@ def closed_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         tau: Joint torques, or generalised forces.
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
         rate: Baumgarte rate [1/s], G a + γ = -2 rate G v - rate² e, which closes open loops; 0 turns it off.
 
     Returns:

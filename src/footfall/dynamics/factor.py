@@ -95,7 +95,7 @@ def solve_factored(
         L: Factor from ``factor``.
         d: Diagonal from ``factor``.
         b: Right-hand side.
-        coupled: As in ``factor``.
+        coupled: Whether branches are coupled, as in ``factor``.
 
     Returns:
         x, shaped like b.

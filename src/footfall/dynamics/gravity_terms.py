@@ -22,7 +22,7 @@ def gravity_terms(
     Args:
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
         g [N m, N].

@@ -28,7 +28,7 @@ def inverse_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         a: Accelerations dv/dt; the base's is spatial.
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
         τ [N m, N]: the wrench (n, f) on the base in base axes, then the joints.

@@ -71,9 +71,9 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
     """Return a trapezoidal velocity profile for a distance, a top speed and an acceleration.
 
     Args:
-        distance: [m or rad]
-        speed: [m/s or rad/s]
-        acceleration: [m/s² or rad/s²]
+        distance: Distance [m or rad].
+        speed: Top speed [m/s or rad/s].
+        acceleration: Acceleration [m/s² or rad/s²].
 
     Returns:
         Profile and duration [s]; a triangle if the distance is too short for the top speed.

@@ -283,7 +283,7 @@ def plan_walk(
         robot: The robot.
         gait: Name, or a Gait.
         step: Length of a step [m].
-        swing_time: [s]
+        swing_time: Duration of a swing [s].
         duty: Duty factor.
         base_height: Height of the base over the ground [m]; as standing unless given.
         **options: Further fields of ``WalkPlan``.
@@ -334,7 +334,7 @@ class Posture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """A sequence of postures, each each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
     The first posture is that of the body at the start.
     """

@@ -79,7 +79,7 @@ class Takeover:
         last_landing = float(self.landings.max()) - self.when
         if last_landing > self._pause + 1e-9:
             raise InputError(
-                f"a foot lands {last_landing:.3g} s after the plan is taken over, and the new plan rests for"
+                f"a foot lands {last_landing:.3g} s after the takeover, but the new plan rests only for"
                 f" {self._pause:g} s: give it a longer rest"
             )
         at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _VELOCITY_INTERVAL))

@@ -179,8 +179,8 @@ def closed_joints(
     Args:
         robot: The robot.
         joints: Joint positions [rad or m], also the start of the iteration.
-        given: Numbers of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
-            has the default.
+        given: Indices of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
+            by default.
 
     Returns:
         All joint positions; those in ``given`` are unchanged.

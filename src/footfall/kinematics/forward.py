@@ -200,7 +200,7 @@ def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
-        One row (ω, v) a foot [rad/s, m/s].
+        One row (ω, v) per foot [rad/s, m/s].
     """
     poses, V, tree = body_poses(robot, q), body_velocities(robot, q, v), robot.tree
     return _stacked(

@@ -130,7 +130,7 @@ def frame_jacobian(
         reference: ``local_world_aligned``, ``local`` or ``world``.
 
     Returns:
-        Rows for the angular, then for the linear velocity; columns as v is.
+        Rows for the angular, then for the linear velocity; columns in the order of v.
     """
     reference = _checked_reference(reference)
     check_shape(robot, q=(q, robot.nq))

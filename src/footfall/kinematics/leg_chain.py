@@ -161,7 +161,8 @@ def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], F
         angles: Joint values of the leg.
 
     Returns:
-        Centre of the foot in the frame of the body that carries the leg [m], and its derivative by the leg's joints.
+        Centre of the foot in the frame of the body that carries the leg [m], and its derivative with respect to the
+        leg's joints.
     """
     p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):

@@ -216,7 +216,7 @@ def observe(
 
     Measurements are late and noisy, and are appended to previous observations.
 
-    chance: draws of the noise; None for no noise. An episode has no past at the age of 0.
+    chance: random draws for the noise; without them there is no noise. An episode has no past at the age of 0.
     """
     after, goes_on = dict(past), age > 0.5
     if "frames" in past:

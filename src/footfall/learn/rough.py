@@ -75,7 +75,7 @@ class RoughTask(WalkTask):
 
     # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return how many of so many robots master the courses, in percent by kind and level."""
+        """Return the percentage of robots that master the courses, by kind and level."""
         mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
         percent = (100 * mastery.success).round().tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}

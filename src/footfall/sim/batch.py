@@ -412,12 +412,12 @@ class Batch(Summarised):
         lanes of a vector may wait for the slowest of them. The batch is not changed.
 
         Args:
-            ticks: Ticks of the controller, to look at.
+            ticks: Ticks of the controller to evaluate.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every vector that takes most, in the mean over steps; ``lanes``: robots in a vector; ``occupancy``: the
-            part of the lanes' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a vector; ``lanes``: robots in a vector; ``occupancy``: the fraction of the lanes'
+            work that robots need, from 1 / lanes to 1.
         """
         most, lanes = min(self.n, REPORTED), self.function.lanes
         counted = compiling.compile(

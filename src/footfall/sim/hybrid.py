@@ -165,7 +165,7 @@ def hybrid_run(
         q: Configuration at the start, with the feet in contact on the ground.
         v: Velocity at the start.
         mode: Feet in contact at the start: ``"LF+RH"``, or 1 for each.
-        duration: [s]
+        duration: Duration of the run [s].
         torques: Function of (t, q, v) that returns joint torques [N m].
         dt: Step [s].
         coordinates: ``minimal`` or ``excess``.

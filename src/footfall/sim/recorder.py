@@ -30,7 +30,7 @@ from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
 from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
-from footfall.sim.joints import ROTOR
+from footfall.sim.joints import BRAKE, JOINT_MEMORY, ROTOR
 from footfall.sim.motors import overheating
 from footfall.sim.rollouts import TickBatch
 from footfall.sim.self_collision import Watcher
@@ -102,7 +102,7 @@ class Recorder:
         self._work_before = state.work
         self._means = ForceMeans(self.time, state.impulse, model.period)
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
-        if set(state.contact) - set(ROTOR):
+        if set(state.contact) - set(JOINT_MEMORY):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
         self._held: HeldTicks | None = None  # taken one by one by a Python loop
@@ -153,9 +153,9 @@ class Recorder:
         """Keep the next tick of a Python loop; rows are made of many at once.
 
         Args:
-            simulation: in the state before the tick.
-            source: what computed the tick.
-            row: what it returned, and the joint command.
+            simulation: The simulation, in the state before the tick.
+            source: The object that computed the tick.
+            row: Its result, and the joint command.
         """
         held = self._held
         if held is not None and (len(held.rows) >= _HELD or held.source is not source or not held.same(simulation)):
@@ -248,6 +248,8 @@ class Recorder:
         if state.contact:
             columns |= self.model.world.contact.columns(state.contact, feet)
             columns |= {key: state.contact[key] for key in ROTOR if key in state.contact}
+            if BRAKE in state.contact:
+                columns[BRAKE] = (state.contact[BRAKE] > 0.0).astype(float)
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
         spheres = len(self.model.world.spheres)
@@ -290,9 +292,9 @@ def columns_of(
     """Return the columns that every recording has: states and commands with time first in every array.
 
     Args:
-        period: of a tick [s].
-        force_mean: mean forces on the feet [N].
-        work_before: from which on work is counted [J].
+        period: Length of a tick [s].
+        force_mean: Mean forces on the feet [N].
+        work_before: Work before the first row, which is subtracted [J].
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {

@@ -277,7 +277,7 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     for (owner, _), closure in zip(users, kept):
         if (name := closure.changed()) is not None:
             closure.restore()
-            raise TraceMismatch(f"{owner} changes {name} in every step, which compiled code would not do")
+            raise TraceMismatch(f"{owner} changes {name} in every step, unlike compiled code")
     if effect or not np.array_equal(first, second[0], equal_nan=True):
         names = " or ".join(owner for owner, _ in users)
         raise TraceMismatch(f"{names} {effect or 'keeps hidden state'}, which compiled code would not do")

@@ -89,8 +89,8 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, mode
     """Return the state to which classical accelerations lead.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
-    while the base rotates. The base rotates at the mean of its angular velocities in free rotation; at the mean of all
-    if midpoint rates were found in flight.
+    while the base rotates. The base rotates at its mean angular velocity over the step, known from its free rotation,
+    or from midpoint rates where those were found in flight.
     """
     q, v = state.q, state.v
     if not robot.floating:
@@ -208,6 +208,10 @@ def check_integrator(integrator: str, contact: ContactModel, joints: JointModel 
         )
     if joints is not None and joints.belt is not None and integrator != "linearly_implicit":
         raise InputError(f"joints behind belts support only the integrator linearly_implicit, not {integrator}")
+    if joints is not None and joints.can_lose_power and integrator != "linearly_implicit":
+        raise InputError(
+            f"brakes and loss of power are supported only by the integrator linearly_implicit, not {integrator}"
+        )
     if integrator in _STAGES and contact.hard:
         raise InputError(
             f"{kind} contact gives impulses: its integrator must be linearly_implicit or"

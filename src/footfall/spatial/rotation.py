@@ -79,7 +79,7 @@ def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Flo
 
 
 def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """Return E with ω_B = E dξ/dt, the map that a base velocity in base axes needs."""
+    """Return E with ω_B = E dξ/dt, for angular velocities in base axes."""
     return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
 
 

@@ -57,7 +57,7 @@ class Nobody:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         return JointCommand(), memory
 

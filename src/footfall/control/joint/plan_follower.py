@@ -114,9 +114,7 @@ def take_over_plan(new: Given, old: Given, when: float) -> PlanFollower:
 
 
 def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> MotionPlan:
-    """Return a plan by its name and those of later ones (``gait.named_plans``); raise if it takes a foot out of
-    reach.
-    """
+    """Return the plan that a text describes (``gait.named_plans``); raise if it takes a foot out of reach."""
     plan = named_plan(robot, text, speed, duration)
     for t in np.arange(0.0, min(plan.duration, _CHECKED_DURATION), _CHECK_INTERVAL):
         for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):

@@ -42,8 +42,8 @@ _LEVEL_DECAY_RATE = 0.3  # [1/s], rate at which unequal legs become equal again
 class Wheels(Controller):
     """Velocity control of a robot with a wheel at the end of each leg.
 
-    kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
-    with weight and wheel unless given. level: how fast legs level the trunk [1/s].
+    kp, kd: gains of the legs' joints; twice the standing gains unless given. wheel_kd: damping of the wheels [N m
+    s/rad]; scales with weight and wheel unless given. level: rate at which legs level the trunk [1/s].
     """
 
     kp: float | None = None  # [N m/rad]

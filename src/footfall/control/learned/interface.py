@@ -122,7 +122,7 @@ class Interface:
 
     # -- words -------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Given]:
-        """Return it as plain values under the keys of files."""
+        """Return the interface as plain values, with the keys used in files."""
         return {
             "robot": self.robot,
             "joint_names": list(self.joints),
@@ -146,7 +146,7 @@ class Interface:
 
     @staticmethod
     def of(values: Mapping[str, Given], where: str) -> Interface:
-        """Create it from such values; errors about wrong or missing ones name ``where``."""
+        """Create an interface from plain values; errors about wrong or missing ones name ``where``."""
         missing = [key for key in NEEDED if key not in values]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)}: add it to a mapping file (--mapping)")

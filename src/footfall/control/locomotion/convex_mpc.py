@@ -197,12 +197,12 @@ def mpc_forces(
 
     Args:
         x: (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes.
-        reference: x as wanted at the end of each step.
-        share: the fraction of each step that each foot is down.
+        reference: desired x at the end of each step.
+        share: fraction of each step in which each foot is in stance.
         feet: positions relative to the planned centre of mass [m].
-        normal: of the ground.
-        friction: that may be counted on.
-        dt: of a step [s].
+        normal: normal of the ground.
+        friction: friction that may be relied on.
+        dt: length of a step [s].
     """
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)
     found = stagewise.solve(stages, x, guess, _ITERATIONS, _TOLERANCE)

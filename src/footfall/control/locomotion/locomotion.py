@@ -256,7 +256,7 @@ class Locomotion(Controller):
         (self._failures.add if message else self._failures.discard)(key)
 
     def _log_missing_sensor(self, t: float, code: Scalar) -> None:
-        """Log which sensor reports what is not a number, when it begins."""
+        """Log which sensor reports an invalid number, when it starts."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
         if name and name != self._missing_sensor:

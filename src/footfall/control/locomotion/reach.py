@@ -38,7 +38,7 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 class Reach:
     """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
-    rotation: R_WL that the link is to have; None leaves it free. force: contact force of the link on its environment
+    rotation: desired R_WL of the link; None leaves it free. force: contact force of the link on its environment
     [N], world axes. stiffness [1/s²] and damping [1/s] of the task, and its weight in the whole-body QP. speed:
     largest speed of the point [m/s].
     """

@@ -51,7 +51,7 @@ def regulate(
         R: Weights of the input.
 
     Returns:
-        Gain and cost matrix (``Regulator``); a system that cannot be stabilized is refused.
+        Gain and cost matrix (``Regulator``); raises for a system that cannot be stabilized.
     """
     A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
     _check(A, B, Q, R)
@@ -163,7 +163,7 @@ class LqrStand(Summarised, Controller):
         weights: StandWeights | None = None,
         gravity: Gravity = GRAVITY,
     ) -> LqrStand:
-        """Design it from the step under ``command``, linearised by torque at a stand at rest, over one period."""
+        """Design the regulator from the step under ``command``, linearised at rest in the stand, over one period."""
         N, found = observable_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
         return LqrStand(
             q=np.array(q), torque=np.array(command.torque), gain=found.K @ N.T, kp=command.kp, kd=command.kd, rate=rate

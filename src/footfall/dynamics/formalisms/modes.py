@@ -1,4 +1,4 @@
-"""Contact modes: which feet are in stance. n feet have 2ⁿ modes; the slides count 4 for a biped, 16 for a quadruped.
+"""Contact modes: which feet are in stance. n feet have 2ⁿ modes; 4 for a biped, 16 for a quadruped.
 
 A mode is data, one number per foot: 1 in stance, 0 otherwise. Modes have readable names: ``LF+RH``, ``flight``.
 """

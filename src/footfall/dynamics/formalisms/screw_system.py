@@ -292,7 +292,7 @@ def screw_inverse_dynamics(
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
-        joint_accelerations: [rad/s²]
+        joint_accelerations: Joint accelerations [rad/s²].
         foot_forces: Forces of the ground on the robot, world axes [N].
         base_acceleration: Spatial, base axes [rad/s², m/s²].
         mode: 1 for each foot that is held.

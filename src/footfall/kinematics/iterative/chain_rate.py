@@ -45,7 +45,7 @@ def resolved_rate_chain(
         target: Where its end should be [m].
         rule: ``pseudo_inverse``; ``damped`` least squares, with a tenth of the reach as damping; or the ``transpose``
             of the Jacobian with the step that is best for the linear model.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

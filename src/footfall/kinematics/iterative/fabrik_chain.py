@@ -43,7 +43,7 @@ def fabrik_chain(
     Args:
         points: Joints of the chain, root first [m].
         target: Where its end should be [m].
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

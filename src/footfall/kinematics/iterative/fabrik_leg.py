@@ -90,7 +90,7 @@ def fabrik_leg(
         start: Joint values to start from; a bent knee stays on its side.
         foot_pitch: Contact angle of a redundant last link [rad], as in ``leg_inverse``; None leaves it near the
             start's.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

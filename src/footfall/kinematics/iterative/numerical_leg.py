@@ -33,10 +33,10 @@ def numerical_leg(
         leg: Chain of the leg (``leg_chain``).
         position: Position of the foot's centre in the frame of the body that carries the leg [m].
         guess: Joint values to start from.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
 
     Returns:
-        Joint values, and whether the foot is there.
+        Joint values, and whether the foot is at its target.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

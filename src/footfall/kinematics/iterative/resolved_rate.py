@@ -42,7 +42,7 @@ def leg_rates(
         leg: Chain of the leg (``leg_chain``).
         joints: Joint values of the leg.
         velocity: Velocity of the foot, in the frame of the body that carries the leg [m/s].
-        toward: Posture that a redundant leg drifts to by motions that do not move its foot.
+        toward: Posture to which a redundant leg drifts in the null space of its foot.
         gain: Rate of that drift [1/s].
         damping: Damping of the least squares, relative to the leg's reach.
 
@@ -89,7 +89,7 @@ def resolved_rate_leg(
             ``constant`` are damped least squares; ``pseudo_inverse`` is not damped; ``transpose`` is gradient descent
             with the step that is best for the linear model.
         toward: Posture for redundant joints; not with ``levenberg`` and ``transpose``.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

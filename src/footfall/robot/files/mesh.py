@@ -223,8 +223,8 @@ def _integers(element: Element | None) -> ndarray:
 
 # -- fewer triangles ---------------------------------------------------------------------------------------------------
 def simplified(mesh: Mesh, most: int) -> Mesh:
-    """Return at most about so many triangles: vertices in one cell of a grid are merged, with the finest sufficient
-    grid.
+    """Return about a given number of triangles or fewer: vertices in one cell of a grid are merged, with the finest
+    sufficient grid.
     """
     if len(mesh.faces) <= most:
         return mesh

@@ -55,9 +55,9 @@ def propagate(
 ) -> FilterState:
     """Propagate one period by the IMU: the sample is the mean over the period, in the axes at its end.
 
-    variances: of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of the random walk of their biases in a
-    period, and of a tilt [rad²] of robot and feet together about the robot, added after a faulty gyro. feet_move [m]:
-    displacement of rolling feet; feet_variance [m²]: its uncertainty, ``LOST`` for a foot in the air.
+    variances: variances of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of the random walk of their biases
+    in a period, and of a tilt [rad²] of robot and feet together about the robot, added after a faulty gyro. feet_move
+    [m]: displacement of rolling feet; feet_variance [m²]: its uncertainty, ``LOST`` for a foot in the air.
     """
     quat = rotated(state.quat, dt * (gyro - state.gyro_bias))
     R = to_rotation(quat)
