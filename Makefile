@@ -51,8 +51,10 @@ size:
 test: $(READY)
 	@$(MAKE) --no-print-directory -j 2 plain browser
 
+# LLVM takes a quarter of the time of these tests: here it generates code without optimising it, to the same bits
+# (tests/nptrace/test_llvm.py); test-all and the browser tests run optimised code
 plain: $(READY)
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser" --durations=20
+	NPTRACE_LEVEL=0 $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow and not browser" --durations=20
 
 # what it says comes in one piece, not in between the plain tests
 browser: lint

@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command
@@ -30,6 +29,7 @@ from footfall.sim.rollouts import compile_tick
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, reduced, repeated
 from footfall.spatial.gravity import STANDARD, weight_of
+from nptrace.array_types import Float
 
 SPEEDS = (0.1, 0.2, 0.3, 0.45, 0.6, 0.8)  # [m/s]
 GAITS = ("walk", "trot", "pace", "bound")

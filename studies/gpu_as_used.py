@@ -1,6 +1,6 @@
 """Where the time of robots that differ goes on a GPU: threads per robot, blocks, and steps and iterations in one loop.
 
-Run on a machine with a GPU: ``python studies/gpu_as_used.py FILE.json``. It needs NumPy, jaxtyping and CuPy. Every
+Run on a machine with a GPU: ``python studies/gpu_as_used.py FILE.json``. It needs NumPy and CuPy. Every
 kernel is compiled in a process of its own, as many at once as there are cores; one at a time is timed. The rows without
 a name are the trot of ``footfall bench gpu``, alike.
 """
@@ -32,6 +32,7 @@ def variants() -> list[dict]:
     found += [(name, 4, one_loop, None) for name in (*default, "") for one_loop in (True, False)]
     found += [(name, 4, True, block) for name in (default[1], planning[1]) for block in (32, 64)]
     found += [(name, 4, True, None) for name in planning]
+    found += [(name, 2, True, None) for name in (*default, planning[1], "")]
     return [dict(zip(_KEYS, one)) for one in found]
 
 

@@ -1,7 +1,7 @@
 """The whole closed loop on one GPU: how many robots under whole-body control with MPC run in real time.
 
-Run on a machine with a GPU: ``python studies/gpu_control.py FILE.json``. It needs NumPy,
-jaxtyping and CuPy. Real time is n robots times simulated seconds over seconds on the GPU's own clock.
+Run on a machine with a GPU: ``python studies/gpu_control.py FILE.json``. It needs NumPy
+and CuPy. Real time is n robots times simulated seconds over seconds on the GPU's own clock.
 """
 
 from __future__ import annotations

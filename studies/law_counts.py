@@ -15,7 +15,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -28,6 +27,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall_lab.bench import as_used, subject
 from nptrace._types import Json
+from nptrace.array_types import Float
 
 JOINTS = JointModel(damping=False, end_stops=False, springs=False)
 LOADED = 1.0  # [N] on a foot whose cone is looked at

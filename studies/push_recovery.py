@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Controller
@@ -30,6 +29,7 @@ from footfall.sim.batch import Batch
 from footfall.sim.runfile import options_of
 from footfall.sim.runfile import plan as plan_run
 from footfall.sim.start import standing_start
+from nptrace.array_types import Float
 
 PUSH = 0.1  # [s]
 STEADY = 1.5  # of trotting before the first push, rounded up to whole cycles [s]

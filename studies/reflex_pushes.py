@@ -16,7 +16,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -29,6 +28,7 @@ from footfall.loading import load
 from footfall.robot.model.description import Robot
 from footfall.sim.batch import Batch
 from footfall.sim.start import standing_start
+from nptrace.array_types import Bool, Float
 
 PUSH = 0.1  # [s]
 STEADY, AFTER = 1.5, 2.5  # [s] before the first push, and after the last

@@ -456,7 +456,7 @@ def table(page=PAGE):
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     names = {"mini_cheetah": "Mini Cheetah", "go2": "Go2", "anymal_c": "ANYmal C"}
     for row in json.loads(OUT.read_text()):
-        needed = "" if row["needed"] is None else f" (asked: {row['needed']})"
+        needed = "" if row["needed"] is None else f" (needed: {row['needed']})"
         lines.append(
             f"| {row['task'].replace('_', ' ')} | {names[row['robot']]} | {row['plant']}, {row['state']}"
             f" | {row['success']} of {row['seeds']}{needed} | {row['samples']}, {row['plans_per_second']:g},"

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import footfall as ff
@@ -42,6 +41,7 @@ from footfall.learn.ppo import (
 from footfall.learn.task import Task
 from footfall.learn.walk import WalkTask
 from footfall.sim.tick import Inputs, RunState, SimulationModel, rollout_tick
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -21,6 +20,7 @@ from footfall.sim.equations_of_motion import State
 from footfall.sim.joints import JointModel
 from footfall.sim.step import solutions, step
 from footfall.sim.world import World
+from nptrace.array_types import Float
 
 ROBOTS = ("dynakat", "spined", "xiling", "mini_cheetah")
 FRICTIONS = (0.8, 0.3, 0.08)

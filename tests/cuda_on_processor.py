@@ -12,6 +12,7 @@ EMULATION = """
 #include <cstddef>
 #define __device__
 #define __global__
+#define __shared__ static
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __log2f log2f

@@ -9,7 +9,6 @@ folder.
 import builtins
 import dataclasses
 import functools
-import inspect
 import operator
 import sys
 import types
@@ -17,9 +16,12 @@ import typing
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
+import jaxtyping
 import numpy as np
 from beartype import beartype
-from jaxtyping import AbstractArray, TypeCheckError, install_import_hook
+from jaxtyping import TypeCheckError, install_import_hook
+
+from nptrace.array_types import Axes
 
 PACKAGES = tuple(
     f"footfall.{package}" for package in ("spatial", "kinematics", "dynamics", "contact", "control", "sensing", "sim")
@@ -47,8 +49,8 @@ def _arrays(hint: object, names: _Names) -> object:
         hint = eval(hint, {}, names)
     if hint is None or hint is type(None) or hint is Ellipsis:
         return hint
-    if inspect.isclass(hint) and issubclass(hint, AbstractArray):
-        return hint
+    if typing.get_origin(hint) is typing.Annotated and isinstance(axes := hint.__metadata__[0], Axes):
+        return getattr(jaxtyping, axes.kind)[hint.__origin__, axes.dim_str]
     origin, parts = typing.get_origin(hint), [_arrays(part, names) for part in typing.get_args(hint)]
     if origin in (typing.Union, types.UnionType):
         return functools.reduce(operator.or_, parts)

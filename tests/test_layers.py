@@ -13,7 +13,7 @@ PACKAGES = ("nptrace", "footfall", "footfall_go2", "footfall_lab")
 # named here has its own line; any other has that of its folder.
 LAYERS = [
     # nptrace
-    {"nptrace/_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
+    {"nptrace/_types", "nptrace/array_types", "nptrace/numeric", "nptrace/packages", "nptrace/lazy"},
     {"nptrace/errors", "nptrace/runtime/cache", "nptrace/runtime/gc_paused"},
     {"nptrace/source_facts"},
     {"nptrace/ownership"},
@@ -66,7 +66,7 @@ LAYERS = [
     {"footfall_lab/processes", "footfall_lab/verify"},
     {"footfall_lab/bench"},
     {"footfall_lab/papers/claims", "footfall_lab/papers/recorded", "footfall_lab/papers/registered"},
-    {"footfall_lab/papers/mechanics"},
+    {"footfall_lab/papers/mechanics", "footfall_lab/papers/timing"},
     {f"footfall_lab/papers/{name}" for name in ("adak2021", "contact_comparison", "depaula2024", "dynakat")},
     {"footfall_lab/papers/floating_base", "footfall_lab/papers/yan2021", "footfall_lab/reality"},
     {"footfall_lab/papers"},
@@ -83,7 +83,9 @@ DOORS = {
 }
 ALGORITHMS = ("spatial", "robot", "kinematics", "dynamics", "contact", "gait", "control", "sensing/estimation")
 # what algorithms may know of nptrace beside its solvers: what is plain NumPy unless a trace runs
-PLAIN = {"nptrace", "nptrace/_types", "nptrace/errors", "nptrace/numeric", "nptrace/ownership", "nptrace/lazy"}
+PLAIN = {"nptrace"} | {
+    f"nptrace/{name}" for name in ("_types", "array_types", "errors", "lazy", "numeric", "ownership")
+}
 FRONTS = {"nptrace", "footfall"}  # pages that load names when they are first used
 # Euler-Lagrange is defined by differentiation, and so is the quadratic model of a knot
 MAY_DIFFERENTIATE = {"footfall/dynamics/formalisms/lagrange.py", "footfall/control/optimal/knot.py"}

@@ -17,7 +17,7 @@ class Adapter:
     adapted: Given
 
     def get(self, member: str, default: Given) -> Given:
-        """Return a member of the user's object, or a default where it lacks one."""
+        """Return a member of the user's object, or a default if it is missing."""
         return getattr(self.adapted, member, default)
 
 

@@ -9,11 +9,11 @@ import math
 from numbers import Real
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, finite
-from nptrace._types import Given, Scalar
+from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 def is_number(value: object) -> bool:
@@ -89,8 +89,8 @@ def number_between(
     return number
 
 
-def known(number: Scalar) -> bool:
-    """Return whether a number is one, and not traced: those pass for numbers with isinstance."""
+def known(number: Given) -> bool:
+    """Return whether a value is a plain number; ``isinstance`` would accept traced ones too."""
     return issubclass(type(number), (float, int, np.floating, np.integer))
 
 

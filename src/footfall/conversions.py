@@ -20,13 +20,13 @@ and Pinocchio's are spatial, MuJoCo's are classical.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _XYZW = np.array([0, 1, 2, 4, 5, 6, 3])
 _WXYZ = np.array([0, 1, 2, 6, 3, 4, 5])
@@ -40,7 +40,7 @@ def to_pinocchio(
     """Return (q, v) of a robot in Pinocchio's layout.
 
     Args:
-        robot: Whose joints are mapped by name.
+        robot: The robot; joints are mapped by name.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates; zero unless given.
         model: a ``pinocchio.Model`` with a free-flyer as its root, or the names of its joints in its order; the order
@@ -67,7 +67,7 @@ def from_pinocchio(
         robot: The robot.
         q: Pinocchio's configuration, with its quaternion as (x, y, z, w).
         v: Pinocchio's velocity; zero unless given.
-        model: As for ``to_pinocchio``.
+        model: Model as for ``to_pinocchio``.
 
     Returns:
         q and v.
@@ -94,7 +94,7 @@ def to_mujoco(
 
     Returns:
         Base position, base quaternion (w, x, y, z) and joints; linear velocity of the base in *world* axes, angular
-        velocity in base axes, and joint rates. What else the model has is at ``qpos0`` and at rest.
+        velocity in base axes, and joint rates. Other joints of the model are at ``qpos0`` and at rest.
     """
     q, v = _checked(robot, q, v)
     at, moving, size_q, size_v, start = _mujoco_places(robot, model)
@@ -114,7 +114,7 @@ def from_mujoco(
         robot: The robot.
         qpos: MuJoCo's configuration.
         qvel: MuJoCo's velocity; zero unless given.
-        model: As for ``to_mujoco``.
+        model: Model as for ``to_mujoco``.
 
     Returns:
         q and v.

@@ -65,18 +65,20 @@ def names_code(text: str) -> bool:
     return _NAMED.fullmatch(text) is not None
 
 
-USER_FOLDERS = set[str]()  # where modules of users were found, beside their files
+USER_FOLDERS = set[str]()  # folders in which users' modules were found
 
 
 class _FromSource(SourceFileLoader):
-    """Compiles a module's source: what lies in ``__pycache__`` may be of another, which nobody has read or allowed."""
+    """Compile a module from its source: bytecode in ``__pycache__`` may be from other code, which the user has not
+    allowed.
+    """
 
     def path_stats(self, path: str) -> NoReturn:
         raise OSError("compiled from source")
 
 
 def _finder(path: str) -> FileFinder:
-    """Return what finds modules in a folder of a user, for ``sys.path_hooks``."""
+    """Return a finder of modules in a user's folder, for ``sys.path_hooks``."""
     if not _is_of_user(path):
         raise ImportError("not a user's folder", path=path)
     loaders = (
@@ -88,7 +90,7 @@ def _finder(path: str) -> FileFinder:
 
 
 def _is_of_user(path: str) -> bool:
-    """Return whether a folder belongs to one of a user, and not to a nearer entry of the path: an environment in it."""
+    """Return whether a folder lies in a user's folder, and not in a nearer path entry such as an environment."""
     around = [entry for entry in sys.path if entry and Path(path).is_relative_to(entry)]
     return max(around, key=len, default="") in USER_FOLDERS
 

@@ -26,7 +26,6 @@ from footfall_go2.messages import (
     SportModeState,
 )
 from footfall_go2.unitree import Wiring, blank_command
-from nptrace._types import Json
 
 RATE = 500.0  # [Hz]
 PATIENCE = 0.05  # [s] without messages, after which a robot's clock may have been set back
@@ -48,7 +47,7 @@ class Service:
         self._answers = participant.reader(f"rt/api/{name}/response", Response, depth=16)
         self._last = time.monotonic_ns()
 
-    def call(self, number: int, parameter: Json = None, reply: bool = True) -> tuple[int, str]:
+    def call(self, number: int, parameter: object = None, reply: bool = True) -> tuple[int, str]:
         """Call the service and return (code, answer); with ``reply`` False, return (0, "") at once."""
         end = time.monotonic() + self.timeout
         while not (self._requests.heard and (self._answers.matched or not reply)):

@@ -97,7 +97,7 @@ def crc32(data: bytes) -> int:
 class Layout:
     """The layout of the numbers of a type: in the flat list by name, serialized, and in memory."""
 
-    def __init__(self, kind: Foreign) -> None:
+    def __init__(self, kind: type) -> None:
         self.places: dict[str, list[int]] = {}
         self.codes: list[str] = []
         self._walk(kind, "")
@@ -106,7 +106,7 @@ class Layout:
         self.wire = {order: struct.Struct(order + wire) for order in "<>"}
         self.memory = struct.Struct("<" + _aligned(_flat(kind, nested=True)))
 
-    def _walk(self, kind: Foreign, path: str) -> None:
+    def _walk(self, kind: type, path: str) -> None:
         for name, inner, count in _fields(kind):
             own = f"{path}{name}"
             for _ in range(count):
@@ -117,7 +117,7 @@ class Layout:
                     self._walk(inner, f"{own}.")
 
 
-def _fields(kind: Foreign) -> list[tuple[str, Foreign, int]]:
+def _fields(kind: type) -> list[tuple[str, Foreign, int]]:
     """Yield (name, code or nested type, count) of every field."""
     found = []
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
@@ -135,7 +135,7 @@ def _fields(kind: Foreign) -> list[tuple[str, Foreign, int]]:
     return found
 
 
-def _flat(kind: Foreign, nested: bool) -> list[tuple[str, int]]:
+def _flat(kind: type, nested: bool) -> list[tuple[str, int]]:
     """Return (code, alignment before it) of every number; with ``nested`` also ("", alignment) after structures."""
     found: list[tuple[str, int]] = []
     for _, inner, count in _fields(kind):

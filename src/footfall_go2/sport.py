@@ -69,7 +69,7 @@ class Sport:
         self._level, self._gait = 1, 1
         self.joystick = True
 
-    # -- calls -------------------------------------------------------------------------------------------------------
+    # -- calls ---------------------------------------------------------------------------------------------------------
     def call(self, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:
         """Return (code, answer) of a call with its parameter as JSON."""
         if number == 1:
@@ -101,7 +101,7 @@ class Sport:
             self._posture = Command()
         return OK
 
-    def _balance(self, now: float, data: Json) -> int:
+    def _balance(self, now: float, data: object) -> int:
         if self.mode in ("down", "damp") and self._low():
             return self._up(now, data)
         if self.mode != "balance":
@@ -112,7 +112,7 @@ class Sport:
     def _low(self) -> bool:
         return bool(np.abs(self._sensed.q[7:] - self.stand).max() > 0.3)
 
-    def _up(self, now: float, data: Json) -> int:
+    def _up(self, now: float, data: object) -> int:
         if float(to_rotation(self._sensed.q[3:7])[2, 2]) < _UPRIGHT:
             return NOT_READY
         if self.mode in ("up", "balance") and not self._low():
@@ -121,13 +121,13 @@ class Sport:
         self._glide = glide(self.robot, now, way, 0.8, gravity=self.gravity)
         return self._enter("up")
 
-    def _down(self, now: float, data: Json) -> int:
+    def _down(self, now: float, data: object) -> int:
         if self.mode == "down":
             return OK
         self._glide = glide(self.robot, now, [self._sensed.q[7:], self.lie], 1.2, gravity=self.gravity)
         return self._enter("down")
 
-    def _stop(self, now: float, data: Json) -> int:
+    def _stop(self, now: float, data: object) -> int:
         self._command, self._until = Command(), -np.inf
         return OK
 
@@ -184,7 +184,7 @@ class Sport:
         self.joystick = data["data"]
         return OK
 
-    # -- a tick ------------------------------------------------------------------------------------------------------
+    # -- a tick --------------------------------------------------------------------------------------------------------
     def command(self, now: float, sensed: Sensed) -> JointCommand:
         """Return the current command to the motors."""
         self.busy = self.busy and self._glide is not None and now < self._glide.end

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand
@@ -22,6 +21,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import to_euler
 from footfall_go2.messages import LowCmd, LowState, WirelessController
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 LEGS = ("RF", "LF", "RH", "LH")  # in the order of the messages
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0  # "no command"
@@ -48,7 +48,7 @@ class Wiring:
         self.motor_of = np.argsort(self.joints)
         self.place_of = np.argsort(self.feet)
 
-    # -- states ------------------------------------------------------------------------------------------------------
+    # -- states --------------------------------------------------------------------------------------------------------
     def fill(self, message: Foreign, state: RobotState, remote: bytes = bytes(40)) -> None:
         """Write a state into a ``LowState``, checksum included."""
         message.set("tick", [round(state.time * 1e3) & 0xFFFFFFFF])
@@ -85,7 +85,7 @@ class Wiring:
             foot_load=force if loads else np.full(4, np.nan),
         )
 
-    # -- commands ----------------------------------------------------------------------------------------------------
+    # -- commands ------------------------------------------------------------------------------------------------------
     def write(self, message: Foreign, command: JointCommand) -> None:
         """Write a command into a ``LowCmd``, checksum included."""
         for key, value in zip(_FIELDS, (command.position, command.velocity, command.torque, command.kp, command.kd)):

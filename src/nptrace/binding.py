@@ -79,7 +79,8 @@ class Bound:
 
     def __call__(self, *arrays: object) -> PyTree:
         while _waiting:  # the function is being traced: it was not in the cache
-            _waiting.pop().start()
+            with contextlib.suppress(RuntimeError):  # there are no threads in a browser
+                _waiting.pop().start()
         constant = self.constant
         if self.free:
             *arrays, parameters = arrays  # type: ignore[assignment]
@@ -193,8 +194,8 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
             _waiting.remove(timer)
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
-def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, inspect.Parameter]:
+# -- shapes ------------------------------------------------------------------------------------------------------------
+def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -209,17 +210,17 @@ def _parameters(function: Function, constant: Foreign, what: str) -> dict[str, i
     return {p.name: p for p in parameters}
 
 
-def _annotated_shape(annotation: object, constant: Foreign) -> tuple[int, ...] | None:
+def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
-    for choice in typing.get_args(annotation) or (annotation,):
-        words = getattr(choice, "dim_str", None)
-        if words is not None:
-            try:
-                return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
-            except (AttributeError, TypeError):
-                return None
-    return None
+    words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's
+    if words is None:  # a union, or Annotated
+        found = (_annotated_shape(choice, constant) for choice in typing.get_args(annotation) if choice is not float)
+        return next((shape for shape in found if shape is not None), None)
+    try:
+        return tuple(int(w) if w.isdigit() else int(getattr(constant, w)) for w in words.split())
+    except (AttributeError, TypeError):
+        return None
 
 
 def _is_example(value: object) -> bool:

@@ -4,12 +4,14 @@ import os
 import subprocess
 import sys
 
+import jaxtyping
 import numpy as np
 import pytest
 
 import footfall as ff
 from footfall.dynamics.random_states import random_states
 from footfall.errors import InputError
+from nptrace import array_types
 
 FUNCTIONS = {
     "forward_dynamics": (ff.dynamics.forward_dynamics, ("q", "v", "tau")),
@@ -37,6 +39,29 @@ def test_shapes_come_from_annotations(name, cheetah):
     given = [state(cheetah)[key] for key in arguments]
     expected = function(cheetah, *given)
     np.testing.assert_allclose(ff.compile(function, cheetah, cache=False)(*given), expected, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("kinds", [array_types, jaxtyping], ids=["nptrace", "jaxtyping"])
+@pytest.mark.parametrize(("axes", "shape"), [("nq", (19,)), ("3 nv", (3, 18)), ("", ())])
+@pytest.mark.parametrize("or_number", [False, True])
+def test_annotations_may_be_ours_or_of_jaxtyping(kinds, axes, shape, or_number, cheetah):
+    kind = kinds.Float[np.ndarray, axes]
+
+    def total(robot, x: kind | float if or_number else kind):
+        return np.sum(x) + robot.nv
+
+    compiled = ff.compile(total, cheetah, target="interpret", cache=False)
+    assert compiled.signature.shapes == [[shape]]
+    assert compiled(np.ones(shape)) == np.prod(shape) + 18
+
+
+@pytest.mark.parametrize("axes", ["unknown", "*T", "nq _", "..."])
+def test_an_axis_that_the_robot_lacks_is_no_shape(axes, cheetah):
+    def total(robot, x: array_types.Float[np.ndarray, axes]):
+        return np.sum(x)
+
+    with pytest.raises(InputError, match="argument 'x' is not known; give an example"):
+        ff.compile(total, cheetah, target="interpret", cache=False)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

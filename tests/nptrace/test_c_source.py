@@ -80,12 +80,17 @@ int main(void)
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", [*EXAMPLES, "gradient of nested", "gradient of sweeps"])
+@pytest.mark.parametrize("name", [*EXAMPLES, "short loop that counts", "gradient of nested", "gradient of sweeps"])
 def test_split_functions_give_the_same_bits(name, tmp_path):
     """With parts of seven operations; values travel through loops, out of them, and from loop to loop."""
     if name in EXAMPLES:
         function, arguments = EXAMPLES[name]
         code, flat = program(function, *arguments), samples_near(arguments)[1]
+    elif name == "short loop that counts":
+        flat = np.array([[0.3, 0.4], [0.9, -2.0]])
+        code = program(
+            lambda x: np.cos(trace.repeat(3, lambda i, c: 0.5 * c + i, np.sin(x) + x[0] * x[1])) * np.tan(x), flat[0]
+        )
     else:
         x = PAIR[0] if name.endswith("nested") else SWEEPS[1]
         code = trace.gradient(

@@ -19,6 +19,7 @@ import argparse
 import hashlib
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -312,6 +313,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="page whose part between the marks is written anew")
     parser.add_argument("--acts", default=",".join(ACTS), help=f"of {', '.join(ACTS)}")
     parser.add_argument("--only", default="", help="files with this in their path")
+    parser.add_argument("--shuffle", type=int, help="seed of the order: a run cut off is a sample")
     parser.add_argument("--seconds", type=float, default=8.0, help="of every case")
     parser.add_argument("--jobs", type=int, default=1, help="files at a time, a process each")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)  # the process of one file
@@ -335,6 +337,8 @@ def main() -> None:
                 todo.append((name, path, known, wanted))
             else:
                 print(f"{name}: missing", file=sys.stderr, flush=True)
+    if given.shuffle is not None:
+        random.Random(given.shuffle).shuffle(todo)
     with tempfile.TemporaryDirectory() as cache, ThreadPoolExecutor(given.jobs) as pool:
         for (name, _, known, _), outcomes in zip(todo, pool.map(lambda x: _outcomes(x[1], x[3], given, cache), todo)):
             found = [row for row in outcomes if row["act"] not in known]

@@ -22,13 +22,13 @@ def check_version(file: str | Path, found: object, reads: int, error: type[Footf
     """Refuse a file unless it was written in the version of its format that is read.
 
     Args:
-        file: its name, or what else it is called in the message.
+        file: name of the file in the message.
         found: the version stated in the file; None if there is none, which counts as version 0.
         reads: the version that this footfall can read.
         error: type of the error to raise.
 
     Raises:
-        FootfallError: of the type ``error``, with both versions.
+        FootfallError: the file has another version; of type ``error``.
     """
     if type(found) is int and found == reads:
         return

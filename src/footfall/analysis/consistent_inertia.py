@@ -12,11 +12,11 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.regressor import BaseParameters, parameters, pseudo_inertia
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 _WEIGHTS = (1e-6, 1e-4, 1e-2, 1.0)  # weight of the equations relative to the prior
 _LOWER = [(r, c) for r in range(4) for c in range(r + 1)]  # entries of a 4x4 lower triangle

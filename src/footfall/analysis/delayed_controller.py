@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -13,6 +12,7 @@ from footfall.control.fixed_model import FixedModel
 from footfall.control.interface import Command, Inertial, JointCommand, Sensed
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -19,6 +18,7 @@ from footfall.recording.recording import Recording
 from footfall.sensing.estimation.estimated import History
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ def estimation_errors(recording: Recording, history: History, after: float = 0.0
     Args:
         recording: The recording.
         history: History of an ``Estimated`` controller: ``controller.history()``.
-        after: Start of the evaluated part [s].
+        after: Start of the evaluated interval [s].
 
     Returns:
         Errors over time; ``figures()`` has root mean squares.

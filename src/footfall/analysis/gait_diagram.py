@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.draw.style import COLORS, GREY, PALE, new_figure, style
 from footfall.errors import InputError
 from footfall.gait.pattern import LEGS, PATTERNS, Gait
 from footfall.gait.pattern import named as gait_named
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

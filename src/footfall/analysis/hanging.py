@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -29,6 +28,7 @@ from footfall.sim.rollouts import compile_tick
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, reduced, repeated, rollout_tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ _INPUTS = Inputs(Command(), np.zeros(6))  # for every tick: only the recorded co
 
 
 def _state(model: SimulationModel, tick: Operand, q: ndarray, v: ndarray) -> RunState:
-    """Return the state of the hanging robot after so many rows."""
+    """Return the state of the hanging robot after a number of rows."""
     empty = reduced(at_rest(model.world, np.zeros(0), np.zeros(0)))
     return replace(empty, tick=tick, q=q, v=v)
 

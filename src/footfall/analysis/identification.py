@@ -1,6 +1,6 @@
 """Identification of inertial parameters from a recording.
 
-The future work of Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
+This is named as future work by Yan et al. 2021. Motions, joint torques and foot forces of a run give, row by row,
 
     Y(q, q̇, q̈) θ = Sᵀ τ + Jᵀ f - what is known (springs, and armature unless it is to be identified)
 
@@ -8,11 +8,11 @@ in the parameters θ of ``dynamics.regressor``. Their base parameters follow by 
 freedom is weighted by the noise that its own residual shows. All of θ, including those that no motion excites, follows
 from a second fit in which every body is physically consistent (``analysis.consistent_inertia``).
 
-    result = identify(recording) result.values, result.deviations, result.base.descriptions()   # base parameters, one
-    standard deviation, described in words result.joint("damping"), result.inertias               # [N m s/rad] per
-    joint; (m, h, J) per body
+    result = identify(recording)
+    result.values, result.deviations, result.base.descriptions()   # base parameters, one standard deviation, as text
+    result.joint("damping"), result.inertias               # [N m s/rad] per joint; (m, h, J) per body
 
-A run of ``Simulation`` recorded at every step gives its robot back to rounding. Recovered from noise
+A run of ``Simulation`` recorded at every step returns its robot to rounding. Recovered from noise
 (``tests/footfall/analysis/test_identification.py``): Mini Cheetah, 10 s at 200 Hz of random Fourier motion on four
 feet, accelerations from filtered rates, a prior 30 % too heavy and without joint losses. With noise (standard
 deviations) of 2e-4 rad, 5e-3 rad/s and m/s, 0.05 N m and 0.5 N, the 94 inertial base parameters come back within 0.03
@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -54,6 +53,7 @@ from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, quaternion
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     from footfall.analysis.named_parameters import NamedFit
@@ -96,8 +96,8 @@ def samples(recording: Recording, acceleration: str | None = None, window: float
 
     Args:
         recording: The recording.
-        acceleration: ``recorded``, ``step`` or ``smooth``; ``recorded`` where there is such a column, else ``smooth``,
-            unless given.
+        acceleration: ``recorded``, ``step`` or ``smooth``; unless given, ``recorded`` if there is such a column,
+            otherwise ``smooth``.
         window: Window of the smoothing [s].
 
     Returns:
@@ -249,15 +249,15 @@ def identify(
 
     Args:
         recording: The recording.
-        prior: Robot that supplies its geometry and what no motion shows; the recording's unless given.
+        prior: Robot that supplies its geometry and parameters that no motion excites; the recording's unless given.
         joint_columns: Joint parameters to identify: ``damping``, ``dry_friction``, ``armature``.
-        acceleration: Where accelerations come from; see ``samples``.
+        acceleration: Source of the accelerations; see ``samples``.
         window: Window of smoothing [s]; see ``samples``.
         stick_rate: Stick rate of dry friction [rad/s]; the recording's unless given.
         ground_axes: Axes of the ground, normal last; level unless given.
         external: Further generalized forces, such as pushes, one row per row of the recording [N m, N].
         spread: Standard deviation of the deviation of inertias from the prior, in log space.
-        most_rows: Use at most so many evenly spaced rows.
+        most_rows: Largest number of evenly spaced rows that are used.
         worst_condition: Refuse a regressor with a larger condition number.
         parameters: Names of the only unknown parameters: ``["trunk.mass", "LF_knee.damping"]``.
 

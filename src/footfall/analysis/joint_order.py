@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall import compiling
@@ -20,6 +19,7 @@ from footfall.analysis.hanging import Encoders
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float, Int
 
 _SLACK = 0.05  # [rad] by which a recording may exceed the limits of a model file
 _WINDOW = 11  # rows of the cubic fit for the rates

@@ -42,7 +42,7 @@ def motor_loads(recording: Recording) -> tuple[MotorLoad, ...]:
     """
     robot = recording.robot
     if not len(recording):
-        raise InputError("the recording has no rows: there is no load to report")
+        raise InputError("the recording has no rows, so there is no load to report")
     torque, rates = recording["torque"], recording.motor_velocity
     place = {name: k for k, name in enumerate(robot.joint_names)}
     loads = []

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import UNITS, Encoders, Hanging
@@ -23,6 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from footfall.sim.motors import COLUMNS, FORMAT, MotorModel, applied, motors_of, read_identified
 from nptrace._types import Json
+from nptrace.array_types import Bool, Float
 
 METHODS = ("both", "gradients", "search")
 
@@ -105,11 +105,11 @@ def identify_motors(
 
     Args:
         robot: The robot.
-        encoders: Commanded and measured joint angles of a robot that hangs with its base fixed.
+        encoders: Commanded and measured joint angles of a suspended robot with a fixed base.
         kp: Gain of the PD controller [N m/rad].
         kd: Gain of the PD controller [N m s/rad].
         method: ``gradients``, ``search`` (CMA-ES) or ``both``.
-        generations: Generations of CMA-ES, at most.
+        generations: Maximum number of generations of CMA-ES.
         seed: Seed of CMA-ES.
         progress: Called with the fraction done and a text.
 

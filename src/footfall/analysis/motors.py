@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, RANGES, Hanging
 from footfall.analysis.search import Search
+from nptrace.array_types import Bool, Float
 
 Progress = Callable[[str, int, int], None]
 _Z = 1.96  # half of a 95 % interval, in standard deviations

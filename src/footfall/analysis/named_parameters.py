@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -26,6 +25,7 @@ from footfall.dynamics.passive import friction_fraction, joint_values, spring_to
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.analysis.identification import Samples

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.draw.notebook import Summarised
 from footfall.errors import InputError
+from nptrace.array_types import Float, Int
 
 _ROUNDS = 3  # number of fits through the velocities: they change intervals of 10 ms by some percent, then no more
 _FASTEST = 1e-5  # [s], the shortest interval between two readings
@@ -60,9 +60,9 @@ def rebuild_times(
     from the first positions to the second, by least squares over the joints.
 
     Args:
-        q: Joint positions [rad], a row each; rows that repeat the one before are no readings.
+        q: Joint positions [rad], by row; rows that repeat the previous one are not readings.
         v: Joint velocities of the same rows [rad/s].
-        joints: Which joints to use; all unless given.
+        joints: Joints to use; all unless given.
 
     Returns:
         Rows of readings, their times, the first at 0, and the deviation of every interval.

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.draw.notebook import Summarised
@@ -27,6 +26,7 @@ from footfall.gait.stability import (
 from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.recording.recording import Recording
 from footfall.spatial.gravity import GRAVITY, strength
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, MissingExtraError
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _FIRST_SPREAD = 0.2  # standard deviation of the first generation, as a fraction of every range
 

@@ -1,11 +1,10 @@
-"""Joint torques of a robot from its IMU, encoders and foot forces: the future work of Yan et al. 2021."""
+"""Joint torques of a robot from its IMU, encoders and foot forces, named as future work by Yan et al. 2021."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.inverse_dynamics import inverse_dynamics
@@ -14,6 +13,7 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross
+from nptrace.array_types import Float
 
 
 class SensedTorques(NamedTuple):
@@ -44,7 +44,7 @@ def joint_torques_from_sensors(
         robot: The robot.
         q: Joint angles from encoders [rad], attitude from the IMU.
         v: Joint velocities from encoders [rad/s], angular velocity from the IMU.
-        joint_acceleration: [rad/s²]
+        joint_acceleration: Joint accelerations [rad/s²].
         imu_acceleration: Specific force at the IMU, in its axes [m/s²]; it contains gravity.
         imu_gyro_rate: Angular acceleration in the axes of the IMU [rad/s²].
         foot_forces: Forces of the ground, world axes, at the lowest point of each foot [N].

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.gait_diagram import GAP, stances_of_recording
@@ -19,6 +18,7 @@ from footfall.checks import positive_number
 from footfall.draw.style import COLORS, GREY, new_figure, style
 from footfall.errors import InputError
 from footfall.spatial.gravity import GRAVITY, strength
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

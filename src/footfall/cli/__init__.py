@@ -1,1 +1,1 @@
-"""The command line: ``main``, and one file a command with NAME, EXAMPLES and ``command``."""
+"""The command line: ``main``, and one file per command with NAME, EXAMPLES and ``command``."""

@@ -80,5 +80,5 @@ def command(
     note("; ".join(f"{symbol}: {meaning}" for symbol, meaning in found.variables.items()))
     note(f"{found.operations} operations, {len(found.text)} characters, derived in {found.seconds:.2g} s")
     if form == "latex" and not found.readable:
-        legs = "" if leg is not None or not model.nf else f": --leg {model.foot_names[0]} is one leg's"
+        legs = "" if leg is not None or not model.nf else f": --leg {model.foot_names[0]} derives a single leg"
         note(f"this is too large to read{legs}; --format python and c are code")

@@ -11,7 +11,6 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -25,6 +24,7 @@ from footfall.export.c_structs import calling, structures, words_of
 from footfall.export.subjects import SINGLE
 from footfall.robot.model.description import Robot
 from footfall.sim.simulation import Simulation
+from nptrace.array_types import Float
 from nptrace.codegen.c_source import write_c
 from nptrace.frontend import tree
 

@@ -15,7 +15,6 @@ import fnmatch
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, unknown
@@ -23,6 +22,7 @@ from footfall.robot.files.draft import Shape
 from footfall.robot.files.feet import points_of
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
+from nptrace.array_types import Float
 
 # the bodies that support more than one leg; a leg's first bodies, those between, its last
 PARTS = ("trunk", "hips", "knees", "shanks")
@@ -41,7 +41,7 @@ def body_spheres(robot: Robot, which: bool | str | Iterable[str] = True, slack: 
         robot: The robot.
         which: True for all links; or part names (``trunk``, ``hips``, ``knees``, ``shanks``) and names of links, which
             may contain ``*``, in a sequence or separated by commas.
-        slack: Spheres are left out if the rest of the link reaches less far by at most this [m].
+        slack: Omit spheres without which the link reaches less far by at most this [m].
 
     Returns:
         Spheres, without those of the feet.

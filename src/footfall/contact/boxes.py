@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -20,6 +19,7 @@ from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.contact.pairs import frame_about
 from footfall.errors import InputError
 from nptrace._types import Json, Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9  # [m]
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,6 +33,7 @@ from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "least_squares", "cone")
 _FEW = 6  # contacts: beyond this number, the dense least-squares system costs more than sweeps over the contacts

@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, largest, length
 from nptrace import select
+from nptrace.array_types import Float
 
 # fraction of the block's trace: prevents division by zero for a contact that cannot move; does not change solutions
 _PROXIMAL = 1e-9

@@ -16,8 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 _TINY = 1e-30  # avoids 0 / 0 in the direction of zero slip; negligible otherwise
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, known
@@ -19,6 +18,7 @@ from footfall.contact.steps import NARROWEST, Treads
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 STEPS = 40  # steps of a flight of stairs, followed by a landing
 _NOISE = np.random.default_rng(2024).uniform(-1.0, 1.0, 64)  # heights of bumps, repeated
@@ -29,9 +29,9 @@ class Course(Treads):
     """Level treads ``tread`` [m] deep from ``start`` [m] on, all rotated by ``slope`` [rad] about y: uphill is
     positive.
 
-    rise: of every second tread [m], negative goes down. bumps: treads differ in height by up to this much [m], in a
-    pattern set by ``phase``. gap: width [m] of a trench behind every tread, across the whole course and ``deep`` [m]
-    below it: short treads become stepping stones.
+    rise: height of every second tread [m], negative downwards. bumps: treads differ in height by up to this much [m],
+    in a pattern set by ``phase``. gap: width [m] of a trench behind every tread, across the whole course and ``deep``
+    [m] below it: short treads become stepping stones.
     """
 
     slope: float = 0.0
@@ -65,7 +65,7 @@ class Course(Treads):
         object.__setattr__(self, "friction", checked_friction(self.friction))
 
     def _tread_at(self, x: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
-        """See ``Treads``; a trench has half a number more than the tread before it."""
+        """See ``Treads``; the number of a trench is that of the tread before it plus a half."""
         pitch = self.tread + self.gap
         u = (x - self.start) / pitch
         k = np.floor(u)
@@ -77,7 +77,7 @@ class Course(Treads):
         return k + np.where(inside, 0.5, 0.0), fraction, size, np.where(trenched, 0.5, 1.0)
 
     def _treads_within(self, radius: float) -> int:
-        """As of ``Treads``. Two numbers in a row are a tread and a trench, which may be narrower than the radius.
+        """See ``Treads``. Consecutive numbers are a tread and a trench, which may be narrower than the radius.
 
         Feet that are no wider than the narrowest tread meet the far side of a trench whose width is free, and less than
         their radius, when they are over it.

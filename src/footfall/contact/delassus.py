@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint
@@ -22,6 +21,7 @@ from footfall.dynamics.closed_loops import LoopConstraint, closed_halves
 from footfall.dynamics.factor import factor, solve_inward, solve_outward
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

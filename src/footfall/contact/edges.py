@@ -9,10 +9,10 @@ nearest to the box.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9
 _STEEP = 10.0  # inverse of the slope from which an edge is supported by the side of a face and no longer by the face

@@ -17,7 +17,6 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,6 +33,7 @@ from footfall.dynamics.factor import (
 )
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 Modes = dict[str, PyTree]
 FREEZE_AFTER = 4.0  # iterations after which modes are only tightened, so that the iteration ends
@@ -169,7 +169,7 @@ class ForceLaw(ContactModel):
         spheres: Sequence[LinearisedForce],
         loops: LoopConstraint | None = None,
     ) -> Float[ndarray, "nv"]:
-        """Return a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, with its derivative from those of the two sides."""
+        """Return a of (M + Σ JᵀDJ) a = force + Σ Jᵀ f, differentiated through both sides."""
         both, coupled = list(zip(points, spheres)), any(point.couples for point in points)
         pushed = sum((point.J.T @ sphere.force for point, sphere in both), start=force)
 

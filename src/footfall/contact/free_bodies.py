@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -30,6 +29,7 @@ from footfall.spatial import Transform
 from footfall.spatial.quaternion import from_rotation
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-9  # [m]
 # limits [m, m/s, rad/s]: beyond, squares lose the digits that a robot needs
@@ -139,7 +139,7 @@ class FreeBody:
 
     @property
     def robot(self) -> Robot:
-        """Return it as a robot without joints."""
+        """Return the body as a robot without joints."""
         raise NotImplementedError
 
     @property

@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.adapters import Adapter, has_members
@@ -23,6 +22,7 @@ from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
 from footfall.spatial import cross, quaternion
 from nptrace._types import Given, Json
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec

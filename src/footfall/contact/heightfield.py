@@ -27,7 +27,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -36,6 +35,7 @@ from footfall.errors import InputError, unknown
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup, smoothstep
 from nptrace._types import Given, Json, Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec

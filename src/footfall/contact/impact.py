@@ -16,10 +16,10 @@ the plain rule, unless energy would be gained.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import dense_factor, dense_solve
+from nptrace.array_types import Float
 
 _TINY = 1e-18  # [m²/s²], so that the root has a slope
 _LIFTS = 10.0  # times the energy of lifting each contact alone: contacts that lift a body together need more
@@ -36,8 +36,8 @@ def stopping_impulses(
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
     diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
-    Positive velocities that are wanted close gaps, and may give a body some energy, ``lift · λ / 2``: contacts that are
-    jammed, where it is many times that of each contact alone, get as much less of them.
+    Positive velocities that are wanted close gaps, and may give a body some energy, ``lift · λ / 2``: for jammed
+    contacts, where it is many times that of each contact alone, these velocities are reduced accordingly.
     """
     held = A * (rows[:, None] * rows[None, :])
     slack = (damping + np.zeros(len(rows))) * (sum(A[k, k] for k in range(len(rows))) / len(rows))
@@ -60,8 +60,8 @@ def bounce_floor(
 ) -> Float[ndarray, "ns"]:
     """Return the lowest normal velocities after a bounce, for contacts that approach faster than ``slowest`` [m/s].
 
-    Steps with a fall of g a second keep E = V²/2 + g gap - g dt V/2, and a bounce keeps e² of it: that is -e V_N⁻ but
-    for terms of g dt. ``floor`` is the velocity that closes the gap in one step, -gap / dt.
+    Steps with a fall of g per second conserve E = V²/2 + g gap - g dt V/2, and a bounce keeps e² of it: that is -e V_N⁻
+    but for terms of g dt. ``floor`` is the velocity that closes the gap in one step, -gap / dt.
     """
     speed = np.stack([-V_before[3 * k + 2] for k in range(len(floor))])
     fall = np.stack([np.maximum(V_before[3 * k + 2] - V_free[3 * k + 2], 0.0) for k in range(len(floor))])  # g dt

@@ -9,8 +9,8 @@ so that all laws hold for any x, and only A λ(x) + V_0 = V(x) remains: minimise
     F(x) = (A D⁻¹ - 1) λ(x) - x + V_0
 
 Erratum: eq. (34) prints S_11 = 1, which contradicts eq. (33) for x_N > 0: here 1 only for x_N < 0. D scales impulses
-(``coulomb``); with D = 1, as in eq. (37), the solutions are the same. "Almost always" the exact solution: so the
-residual is reported, and where it is too large ``cone_solver`` continues.
+(``coulomb``); with D = 1, as in eq. (37), the solutions are the same. The result is "almost always" the exact solution:
+the residual is therefore reported, and where it is too large ``cone_solver`` continues.
 
 F is linear where no contact changes between sticking, sliding and open, so that Gauss-Newton steps with the Jacobian
 -H, H = 1 - Q + A D⁻¹ Q, Q = -dλ/dx, are exact there; each is shortened until the residual falls.
@@ -19,12 +19,12 @@ F is linear where no contact changes between sticking, sliding and open, so that
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import _TINY, ContactProblem, cone_radius, length
 from nptrace import select
+from nptrace.array_types import Float
 
 _DAMPING = 1e-9  # added to A D⁻¹ in H alone: redundant contacts make A singular
 _SHORTER = 0.4  # factor for a step that increased the residual

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.adapters import Adapter, has_members
@@ -25,6 +24,7 @@ from footfall.dynamics.closed_loops import LoopConstraint
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 Memory = dict[str, PyTree]  # arrays by name; traced ones too
 
@@ -65,13 +65,13 @@ class ContactModel(ABC):
         """Return accelerations and contact forces of M a = force + Jᵀ f.
 
         Args:
-            M: Mass matrix with what of the joints acts as inertia.
+            M: Mass matrix, including implicit terms of the joints.
             force: Generalised force without contact [N or N m].
-            points: Where spheres may touch, with their Jacobians J in base axes.
+            points: Possible contact points of spheres, with their Jacobians J in base axes.
             v: Velocities at the start of the step.
             dt: Length of the step [s].
-            memory: What the model returned in the step before; with ``modes``, those of this iteration instead.
-            loops: Loops of a robot with closed loops, which ask for M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
+            memory: Memory from the previous step; with ``modes``, those of this iteration instead.
+            loops: Constraint of closed loops: M a = force + Jᵀ f + Gᵀ λ, G a = wanted.
 
         Returns:
             (accelerations, force on every sphere in base axes [N], memory for the next step).
@@ -83,10 +83,10 @@ class ContactModel(ABC):
         """Raise an error for an initial state that the model does not support; by default none."""
 
     def modes(self, count: int) -> Memory:
-        """Return the initial modes of so many spheres in an implicit step; by default none.
+        """Return the initial modes of a number of spheres in an implicit step; by default none.
 
-        With modes, ``respond`` is given the modes and the number of the ``iteration`` for a memory, and returns the
-        modes for the next iteration and how many have ``changed``.
+        With modes, the memory given to ``respond`` has the modes and the number of the ``iteration``, and it returns
+        the modes for the next iteration and how many have ``changed``.
         """
         return {}
 

@@ -10,13 +10,13 @@ did not converge. Full steps are taken: with a line search they would stop at th
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.contact.coulomb import ContactProblem, cone_radius
 from footfall.contact.least_squares import impulses_of, slip_coefficients, slopes_of, solved_for, start_from
 from nptrace import select
+from nptrace.array_types import Float
 
 _MOST, _FALL = 0.1, 0.5  # ρ: initial value, factor per iteration
 _Carry = tuple[ndarray, ndarray, float, float, float]  # x, best x so far, its |F|, iterations, ρ

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import ContactPoint, point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-12  # [m²]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -13,6 +12,7 @@ from footfall.contact.ground import Ground, as_ground, numbers_of
 from footfall.errors import InputError
 from nptrace import lookup
 from nptrace._types import Json
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
 from footfall.contact.force_law import ForceLaw
 from footfall.contact.points import ContactPoint
+from nptrace.array_types import Float
 
 _TINY = 1e-12  # [N²], avoids 0 / 0 in the direction of zero force
 

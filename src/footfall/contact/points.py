@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import known
@@ -21,6 +20,7 @@ from footfall.robot.model.parts import FlatFoot, Foot
 from footfall.spatial import Transform, cross, skew
 from nptrace import custom_fixed_point, repeat, stop_gradient
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 _FLAT = 1e-12  # a wheel lying on its side has no lowest point
 _SPOKES = 12  # minimum number of points tried on half a rim, and an eighth of the maximum

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -40,6 +39,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _NEAR, _SLOW = 1e-3, 1e-2  # [m], [m/s]: a foot in stance at the start must be this close to the ground and this slow
 _EXCESS = 1e-6  # [N], of friction
@@ -180,9 +180,9 @@ class Stance(ContactModel):
     ) -> tuple[ndarray, Operand, ndarray]:
         """Return (impulses with the same effect, largest friction beyond the cone [N s], damping of each row).
 
-        Damping decides who carries what nothing else decides. A foot gets more of it the more of its friction it uses,
-        until all cones are kept or no iteration helps. Feet that are jammed, and nearly hold a body more than once,
-        would be let go by so much damping: what does not have the same effect is no share.
+        Damping determines the distribution where nothing else does. A foot gets more of it the more of its friction it
+        uses, until all cones are kept or no iteration helps. Jammed feet, which are nearly redundant, would be released
+        by so much damping: a distribution without the same effect is rejected.
         """
         effect = space.A @ impulses
         close = _SAME * np.max(np.abs(effect))

@@ -9,7 +9,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, known
@@ -18,6 +17,7 @@ from footfall.errors import InputError
 from footfall.hints import GROUND, names_arguments
 from nptrace import lookup
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsGeom, MjSpec
@@ -193,7 +193,7 @@ class Steps(Treads):
         start: float = 0.6,
         friction: float = 0.8,
     ) -> Steps:
-        """Return ``count`` steps up, a landing of so many treads, and as many steps down."""
+        """Return ``count`` steps up, a landing of ``landing`` treads, and as many steps down."""
         up = checked_number(rise, "rise of stairs", -1.0, 1.0) * np.arange(count + 1)
         return Steps(np.concatenate([up, np.full(landing - 1, up[-1]), up[-2::-1]]), tread, start, friction)
 

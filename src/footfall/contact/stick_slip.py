@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,6 +34,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import symmetric
 from nptrace import smoothstep
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 FRICTION = ("isotropic", "per_axis")
 _TINY_SPEED = 1e-8  # [m/s], avoids 0 / 0 in the direction of zero slip

@@ -26,8 +26,8 @@ def named(name: str, seed: int = 0, friction: float = 0.8) -> Ground:
     start; ``FILE.png:H:L`` and ``FILE.npy:L`` are heightfields (white at H metres, L metres long).
 
     Args:
-        seed: of random grounds.
-        friction: coefficient of sliding friction.
+        seed: Seed of random grounds.
+        friction: Coefficient of sliding friction.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a ground is a string such as 'rough:0.04', got {name!r}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -19,6 +18,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)

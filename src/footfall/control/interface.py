@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, overload
 
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.adapters import Adapter, function_name, has_members
@@ -27,6 +26,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
 Log = list[tuple[float, str]]  # (time [s], description): recorded as events
 
@@ -34,7 +34,7 @@ Log = list[tuple[float, str]]  # (time [s], description): recorded as events
 class StateEstimates(Protocol):
     """The state estimates of a controller that contains an estimator (``control.Estimated``)."""
 
-    keep: int  # one of so many ticks is kept
+    keep: int  # interval of kept estimates, in ticks
     seen: Sensed | None  # those of the last tick
 
     def history(self) -> PyTree:
@@ -134,7 +134,7 @@ class Controller(ABC):
 
     # -- compiling ---------------------------------------------------------------------------------------------------
     def prepare(self, robot: Robot, compile: Callable[..., PyTree], gravity: Gravity = GRAVITY) -> None:  # noqa: B027
-        """Compile what it needs before a run in Python."""
+        """Compile the required functions before a run in Python."""
 
     def set_horizon(self, make_horizon: Callable[..., PyTree]) -> None:  # noqa: B027
         """Receive the factory of optimal control problems on the simulator's step."""

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.hints import JOINT_COMMAND, names_arguments
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 @names_arguments("part of a JointCommand", JOINT_COMMAND)

@@ -77,7 +77,7 @@ def on_command(name: str, gait: str = "trot", speed: float = 0.0, **options: Any
     Args:
         name: ``balance``, ``mpc`` or ``whole_body``.
         gait: Name of the gait.
-        speed: Speed it will mostly be commanded [m/s]; gallops have a schedule for it.
+        speed: Typical commanded speed [m/s]; the schedule of a gallop depends on it.
         **options: Fields of ``Locomotion``.
 
     Returns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -16,6 +15,7 @@ from footfall.robot.model.description import Pose, Robot
 from footfall.robot.model.placement import foot_centres, standing_pose
 from footfall.spatial import cross
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
 _MAX_UNEVENNESS = 0.2  # fraction of the height by which soles of a standing pose may differ in height
 _MIN_STRETCH_FRACTION = 0.35  # fraction of the stretched leg: with lower hips, the robot lies rather than stands

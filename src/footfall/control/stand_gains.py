@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -11,6 +10,7 @@ from footfall.gait.tuned import for_robot
 from footfall.hints import takes
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity, strength
+from nptrace.array_types import Float
 
 STIFFNESS, DAMPING = 0.5, 0.012  # gains of every joint, per newton of weight [m/rad, m s/rad]
 MIN_GRAVITY = 0.1 * STANDARD  # legs have inertia to control, however weak gravity is [m/s²]
@@ -39,13 +39,13 @@ def stand_gains(robot: Robot, gravity: Gravity | Float[ndarray, "3"] = GRAVITY) 
 
 @takes({})
 def walk_gains(robot: Robot, gait: str = "trot") -> tuple[float, float]:
-    """Return joint gains to walk with, those of ``JointPD.tuned``.
+    """Return joint gains for walking, those of ``JointPD.tuned``.
 
     With them swing legs follow their targets; with ``stand_gains`` many robots lag behind and sink.
 
     Args:
-        robot: One that can stand on the four feet LF, RF, LH, RH.
-        gait: By its name.
+        robot: A robot that can stand on the four feet LF, RF, LH, RH.
+        gait: Name of the gait.
 
     Returns:
         kp [N m/rad] and kd [N m s/rad].

@@ -107,7 +107,7 @@ def draw_tree(robot: Robot) -> Figure:
 
 
 def card(robot: Robot) -> str:
-    """Return a robot in a notebook, as HTML: its sizes, and ``draw_robot`` as a picture inside it."""
+    """Return HTML that shows a robot in a notebook: its dimensions, and the picture by ``draw_robot``."""
     limits = [a.torque_limit for a in robot.actuators if np.isfinite(a.torque_limit)]
     rows = {
         "robot": robot.name,

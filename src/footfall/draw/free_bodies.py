@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.free_bodies import FreeBall, FreeBody, FreeBox
 from footfall.draw.solids import ColoredMesh, box, capsule
 from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 BODY, BELT = (188, 148, 92), (120, 88, 52)
 

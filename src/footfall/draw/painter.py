@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import MissingExtraError
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -38,7 +38,7 @@ def pillow() -> ModuleType:
 
 
 class Painter:
-    """Painter of pictures of one size. ``look`` starts a picture from a viewpoint; the rest paints, far objects
+    """Paints pictures of a given size. ``look`` starts a picture from a viewpoint; the other methods paint, far objects
     first.
     """
 

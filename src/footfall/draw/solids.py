@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import FootfallError, InputError, ModelError
@@ -23,6 +22,7 @@ from footfall.robot.files.guard import ModelWarning
 from footfall.robot.files.mesh import Color, Mesh, read_mesh, simplified
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
+from nptrace.array_types import Float, Int
 
 TRUNK, LEFT, RIGHT, FOOT = (92, 104, 120), (46, 117, 182), (214, 110, 40), (40, 46, 54)
 MOST_TRIANGLES = 60_000  # for a robot drawn from meshes

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.whole_file import whole_file
@@ -27,6 +26,7 @@ from footfall.errors import InputError, MissingExtraError, unknown
 from footfall.gait.stability import polygon_margin, support_polygon
 from footfall.kinematics.forward import body_poses, center_of_mass
 from footfall.spatial.gravity import GRAVITY, force_scale
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -211,9 +211,9 @@ def picture(rec: Recording, time: float | None = None, width: int = 640, height:
 
     Args:
         rec: The recording.
-        time: [s]; the middle of the recording unless given.
-        width: [pixels]
-        height: [pixels]
+        time: Time [s]; the middle of the recording unless given.
+        width: Width [pixels].
+        height: Height [pixels].
 
     Returns:
         A Pillow image.
@@ -242,11 +242,11 @@ def save_video(
         rec: The recording.
         path: File to write; it is written completely or not at all.
         fps: Frames per second.
-        width: [pixels]
-        height: [pixels]; 9/16 of the width unless given.
-        start: First moment [s].
-        end: Last moment [s].
-        pace: Speed of the film; below 1 is slow motion.
+        width: Width [pixels].
+        height: Height [pixels]; 9/16 of the width unless given.
+        start: Start time [s].
+        end: End time [s].
+        pace: Playback speed; below 1 is slow motion.
         progress: Called with the fraction done and a text.
 
     Returns:

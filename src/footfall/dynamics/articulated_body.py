@@ -7,7 +7,6 @@ represent; robots with them are refused.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.forward_dynamics import generalised
@@ -16,6 +15,7 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force_matrix, cross_motion_matrix
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def articulated_body(
@@ -32,10 +32,10 @@ def articulated_body(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         tau: Joint torques [N m or N].
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
-        a, the base's spatial, in base axes.
+        a; the acceleration of the base is spatial, in base axes.
     """
     if robot.rotors == "exact" and any(body.spins for body in robot.tree.bodies):
         raise InputError(f"robot '{robot.name}' has exact rotors: use forward_dynamics, or rotors='armature'")

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -23,6 +22,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, cross, skew
 from footfall.spatial.rotation import about_axis, coordinate_axis
 from footfall.spatial.vector import symmetric
+from nptrace.array_types import Float
 
 _Matrix = Float[ndarray, "3 3"]
 

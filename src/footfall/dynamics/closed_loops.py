@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import factor, solve_factored
@@ -26,6 +25,7 @@ from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 from nptrace.solve.elimination import eliminate
 
 RATE = 100.0  # [1/s], rate at which higher-order integrators correct the drift of a loop
@@ -55,7 +55,7 @@ def closed_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         tau: Joint torques, or generalised forces.
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
         rate: Baumgarte rate [1/s], G a + γ = -2 rate G v - rate² e, which closes open loops; 0 turns it off.
 
     Returns:

@@ -28,7 +28,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.gravity_terms import upward
@@ -38,6 +37,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Body
 from footfall.spatial import Inertia, Transform, cross, skew
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _Matrix = Float[ndarray, "3 3"]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -19,6 +18,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint, Link
 from footfall.spatial import rotation
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, rate, rotated, rotation_vector, to_rotation
+from nptrace.array_types import Float
 
 _SINGULAR = np.radians(0.5)
 

@@ -8,12 +8,12 @@ B V = V ⊛ I V, and B is skew-symmetric, which makes dM/dt - 2 C = Σ (dJ/dt)�
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import check_shape, joint_rates, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_motion_matrix, skew
+from nptrace.array_types import Float
 
 
 def body_jacobians(

@@ -1,12 +1,12 @@
 """Kinetic and potential energy [J] (the lecture slides: T = vᵀ M v / 2)."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import body_velocities, center_of_mass, joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def kinetic_energy(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> float:
@@ -39,7 +39,7 @@ def potential_energy(
     Args:
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
         Energy [J].

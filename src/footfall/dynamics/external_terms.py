@@ -1,13 +1,13 @@
 """External wrenches: Algorithm 4 of de Paula et al. 2024."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 def external_terms(robot: Robot, q: Float[ndarray, "nq"], wrenches: Float[ndarray, "nb 6"]) -> Float[ndarray, "nv"]:

@@ -10,13 +10,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.forward import base_joint_twists
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def next_above(robot: Robot, coupled: bool = False) -> list[int]:
@@ -95,7 +95,7 @@ def solve_factored(
         L: Factor from ``factor``.
         d: Diagonal from ``factor``.
         b: Right-hand side.
-        coupled: As in ``factor``.
+        coupled: Whether branches are coupled, as in ``factor``.
 
     Returns:
         x, shaped like b.

@@ -1,7 +1,6 @@
 """Forward dynamics by the inertia-matrix method: eqs. (29)-(30) of de Paula et al. 2024, M a + c + g = Sᵀτ + τ_e."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.composite_bias import composite_bias
@@ -16,10 +15,11 @@ from footfall.kinematics.forward import base_twist, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def generalised(robot: Robot, tau: Float[ndarray, "nj"] | Float[ndarray, "nv"]) -> Float[ndarray, "nv"]:
-    """Return joint torques (nj) as generalised forces (nv): Sᵀτ. Already generalised forces pass unchanged."""
+    """Return joint torques (nj) as generalised forces (nv): Sᵀτ. Forces that are already generalised pass unchanged."""
     if np.shape(tau) == (robot.nv,):
         return tau
     if np.shape(tau) != (robot.nj,):
@@ -54,8 +54,8 @@ def bias_terms(
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
-        gravity: In world axes [m/s²].
-        classical: Classical of the acceleration of the base's origin, not of the rate of the components of v.
+        gravity: Acceleration of gravity in world axes [m/s²].
+        classical: Whether accelerations of the base are those of its origin, not rates of the components of v.
 
     Returns:
         c + g [N m, N].

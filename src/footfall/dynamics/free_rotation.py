@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross
+from nptrace.array_types import Float
 
 _THETA = 0.5 + 2e-4  # a small loss, larger than the remaining error of the iterations
 _PASSES = 2

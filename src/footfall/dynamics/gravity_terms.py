@@ -4,7 +4,6 @@ Gravity enters as a fictitious upward acceleration of the base, a_0 = -(0, R_0W 
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
@@ -12,6 +11,7 @@ from footfall.kinematics.forward import joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def gravity_terms(
@@ -22,7 +22,7 @@ def gravity_terms(
     Args:
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
         g [N m, N].

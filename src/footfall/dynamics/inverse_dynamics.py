@@ -4,7 +4,6 @@ It shares only the inward pass with the separate terms: their sum M a + c + g is
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
@@ -12,6 +11,7 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, cross_force, cross_motion
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def inverse_dynamics(
@@ -28,7 +28,7 @@ def inverse_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
         a: Accelerations dv/dt; the base's is spatial.
-        gravity: In world axes [m/s²].
+        gravity: Acceleration of gravity in world axes [m/s²].
 
     Returns:
         τ [N m, N]: the wrench (n, f) on the base in base axes, then the joints.

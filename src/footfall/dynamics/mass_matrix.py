@@ -4,12 +4,12 @@ Erratum of eq. (26): parent and child are swapped in X; Algorithm 5 has it right
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import base_joint_twists, joint_transforms, joint_twist
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, skew
+from nptrace.array_types import Float
 
 
 def mass_matrix(robot: Robot, q: Float[ndarray, "nq"]) -> Float[ndarray, "nv nv"]:

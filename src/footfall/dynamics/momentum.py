@@ -4,13 +4,13 @@ Momentum about the centre of mass, in world axes, angular part first: k = A(q) v
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.coriolis_matrix import body_jacobians
 from footfall.kinematics.forward import body_poses, body_velocities, center_of_mass
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
 
 def momentum(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> Float[ndarray, "6"]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.base_parameters import base_parameters
@@ -21,6 +20,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.tree import Tree
 from footfall.spatial import Inertia, Transform
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

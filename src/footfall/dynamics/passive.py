@@ -7,12 +7,12 @@ encoders use a wider one.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import joint_positions, joint_rates
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 STICK_RATE = 1e-4  # [rad/s]
 
@@ -64,5 +64,5 @@ def friction_fraction(rates: Float[ndarray, "_"], stick_rate: Scalar = STICK_RAT
 
 
 def joint_values(robot: Robot, key: str) -> Float[ndarray, "nj"]:
-    """Return one number a moving joint, in the order of q: ``joint_values(robot, "damping")``."""
+    """Return one number per moving joint, in the order of q: ``joint_values(robot, "damping")``."""
     return np.array([getattr(body.joint, key) for body in robot.tree.bodies[1:]])

@@ -5,11 +5,11 @@ so the wrenches of several terms may be added first and passed once.
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
 
 def joint_space_forces(robot: Robot, X: list[Transform], wrenches: list[ndarray]) -> Float[ndarray, "nv"]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.formalisms.modes import all_modes
@@ -13,6 +12,7 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
 _APART = 1e-2  # smallest relative singular value of the contact rows
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
@@ -25,6 +24,7 @@ from footfall.kinematics.forward import base_twist, check_shape, joint_rates, jo
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, cross, cross_motion, skew
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 BODY_PARAMETERS = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_xz", "J_yy", "J_yz", "J_zz")
 JOINT_COLUMNS = ("damping", "dry_friction", "armature")

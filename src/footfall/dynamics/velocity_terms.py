@@ -14,13 +14,13 @@ and eq. (19) between bodies becomes a_i = R (a_j + B_j p). The spatial form as p
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.propagate import joint_space_forces
 from footfall.kinematics.forward import base_twist, check_shape, joint_rates, joint_transforms
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
+from nptrace.array_types import Float
 
 
 def velocity_terms(

@@ -45,12 +45,12 @@ def calling(
 
     Args:
         robot: The robot.
-        rate: Calls a second [Hz], if they have a rate.
+        rate: Calls per second [Hz], if there is a rate.
         start: Numbers before the first call, by label.
         notes: Further lines for the header.
 
     Returns:
-        Words for every label that is known, and notes for the header.
+        Descriptions of the known labels, and notes for the header.
     """
     joints, feet = robot.joint_names, [foot.name for foot in robot.feet]
     pose = "base position in world axes [m], unit quaternion (w, x, y, z) from base to world axes, " * robot.floating

@@ -150,7 +150,7 @@ def _unit(
     inputs: list[tuple[str, str, float]],
     description: str,
 ) -> Unit:
-    """Return the program as native code has it, sums in the same order, so that both agree up to the last digit."""
+    """Return the program as in native code, with equal order of sums, so that both agree up to the last digit."""
     leaves = tree.flatten(state)[0]
     flat = np.concatenate([np.ravel(np.asarray(leaf, dtype=float)) for leaf in leaves])
     ends = np.cumsum([np.size(leaf) for leaf in leaves])

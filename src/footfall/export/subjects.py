@@ -293,7 +293,7 @@ def of_controller(simulation: Simulation, name: str, parameters: Sequence[str] |
         Function and test data.
 
     Raises:
-        InputError: A parameter is unknown, or the controller decides by it what is computed at all.
+        InputError: A parameter is unknown, or determines which code runs.
     """
     if not isinstance(simulation, Simulation):
         raise InputError(f"of_controller takes a Simulation(robot, controller), got {type(simulation).__name__}")

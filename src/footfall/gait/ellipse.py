@@ -14,13 +14,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
 from footfall.errors import InputError
 from nptrace import select
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ def trapezoid(distance: float, speed: float, acceleration: float) -> tuple[Trape
     """Return a trapezoidal velocity profile for a distance, a top speed and an acceleration.
 
     Args:
-        distance: [m or rad]
-        speed: [m/s or rad/s]
-        acceleration: [m/s² or rad/s²]
+        distance: Distance [m or rad].
+        speed: Top speed [m/s or rad/s].
+        acceleration: Acceleration [m/s² or rad/s²].
 
     Returns:
         Profile and duration [s]; a triangle if the distance is too short for the top speed.

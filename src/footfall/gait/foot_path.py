@@ -6,13 +6,13 @@ The paper takes its curves from an earlier work whose constants are not public; 
 
 from __future__ import annotations
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait import stance, swing
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 def foot_offset(

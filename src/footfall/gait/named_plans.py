@@ -45,10 +45,10 @@ def named_plan(robot: Robot, text: str, speed: float | None = None, duration: fl
 
     Args:
         robot: The robot.
-        text: A name, with ``word=value`` (``WORDS``: step, side, height [m], turn [rad], time of a swing [s], ...), and
-            others that take over at their times [s], or, without a time, where the one before has come to rest.
+        text: A name, with ``word=value`` (``WORDS``: step, side, height [m], turn [rad], time of a swing [s], ...),
+            followed by others that start at their times [s], or without a time once the previous one has come to rest.
         speed: Speed of walks and trots [m/s].
-        duration: When these end, standing [s].
+        duration: Duration of these, until they stand [s].
 
     Returns:
         The plan.

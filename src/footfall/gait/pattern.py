@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
 from footfall.checks import number_between
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 LEGS = ("LF", "RF", "LH", "RH")
 

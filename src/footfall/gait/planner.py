@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, is_number, number_from_zero, positive_number
@@ -35,6 +34,7 @@ from footfall.kinematics.forward import center_of_mass, foot_positions
 from footfall.robot.model.description import Robot
 from nptrace import lookup, select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 POSTURE_LIMITS_DEG = {"roll": 5.0, "pitch": 10.0, "yaw": 20.0}  # [deg], in both directions: figure 12
 TRAPEZOID_PROFILE = Trapezoid()  # a quarter of the time accelerating, a quarter decelerating
@@ -283,7 +283,7 @@ def plan_walk(
         robot: The robot.
         gait: Name, or a Gait.
         step: Length of a step [m].
-        swing_time: [s]
+        swing_time: Duration of a swing [s].
         duty: Duty factor.
         base_height: Height of the base over the ground [m]; as standing unless given.
         **options: Further fields of ``WalkPlan``.
@@ -334,7 +334,7 @@ class Posture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PosturePlan:
-    """A sequence of postures, each each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
+    """A sequence of postures, each reached with a trapezoidal velocity in ``move`` seconds and held for ``hold``.
 
     The first posture is that of the body at the start.
     """

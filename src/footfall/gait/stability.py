@@ -14,12 +14,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 # -- polygons ----------------------------------------------------------------------------------------------------------

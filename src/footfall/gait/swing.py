@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from nptrace._types import Operand
+from nptrace.array_types import Float
 
 _CENTER = 0.5  # powers of S - 1/2 lose no digits, powers of S lose five
 

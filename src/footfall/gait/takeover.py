@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -21,6 +20,7 @@ from footfall.gait.pattern import LEGS
 from footfall.gait.planner import MotionPlan, PlannedPose, PosturePlan, WalkPlan
 from nptrace import select, smoothstep
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _VELOCITY_INTERVAL = 1e-6  # [s] over which the old plan's velocity is differenced
 _SEARCH_INTERVAL = 1e-3  # [s] between checks for a landing
@@ -79,7 +79,7 @@ class Takeover:
         last_landing = float(self.landings.max()) - self.when
         if last_landing > self._pause + 1e-9:
             raise InputError(
-                f"a foot lands {last_landing:.3g} s after the plan is taken over, and the new plan rests for"
+                f"a foot lands {last_landing:.3g} s after the takeover, but the new plan rests only for"
                 f" {self._pause:g} s: give it a longer rest"
             )
         at, ahead = (self.first.at(self.when + dt) for dt in (0.0, _VELOCITY_INTERVAL))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -19,6 +18,7 @@ from footfall.gait.oscillators.phase_equations import Kuramoto
 from footfall.gait.pattern import Gait
 from nptrace import select, smoothstep
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -246,10 +246,10 @@ _SIMILAR = {
 }
 # fraction of the hip height: a foot lifted less drags; by how much a cycle may be lengthened to lift it higher
 _LEAST_LIFT, _MOST_SLOWER = 0.02, 2.0
-# duty from which a gait is a walk; of a walk whose feet drag: its duty, and by how much its cycle is longer
+# duty from which a gait is a walk; for a walk whose feet drag: its duty, and the factor on its cycle
 _WALKS, _SLOW_DUTY, _SLOWER_WALK = 0.7, 0.8, 4.0
 _LOWER, _SPEED_MARGIN = 0.5, 0.9  # of the height of steps; of the motors' speeds
-_SPEED_TRIGGER = 1.2  # of the motors' speeds: what lags by less is made up for
+_SPEED_TRIGGER = 1.2  # of the motors' speeds: a smaller excess only causes a lag that is made up
 MOST_STRIDES = _SPEED_TRIGGER / _SPEED_MARGIN  # of steps that are as long as motors allow
 _MAX_STIFFER = 6.0
 _STRAIGHT, _BENT = 0.85, 0.72  # of leg length: robots that stand straighter than the first walk bent to the second
@@ -324,11 +324,12 @@ def within_motors(robot: Robot, gait: Gait) -> tuple[Gait, str | None]:
     """Return the gait with steps that the motors' speeds permit, and a sentence that names the slowest motor if it is
     changed.
 
-    Feet are lifted half as high first, as lifting takes the most of the speed; then all of the step is scaled down.
+    First, feet are lifted only half as high, since lifting needs most of the speed; then the whole step is scaled down.
     Feet that would then hardly leave the ground would drag the robot back while they swing: they take fewer, longer and
-    higher steps at the same speed. A trot's cycle is at most twice as long, as it falls meanwhile. A walk, which always
-    has three feet down, takes four times as long with a longer swing: half as slow, the trunk tips over in step with it
-    (LittleDog walks at 0.0129, -0.0030 and 0.0175 m/s in cycles once, twice and four times as long).
+    higher steps at the same speed. The cycle of a trot becomes at most twice as long, because the trunk falls between
+    steps. That of a walk, which always has three feet in contact, becomes four times as long, with a longer swing; at
+    twice the length the trunk would tip in step with it (LittleDog walks at 0.0129, -0.0030 and 0.0175 m/s in cycles
+    once, twice and four times as long).
     """
     ratio, joint, limit = _fastest_joint(robot, gait)
     if ratio <= _SPEED_TRIGGER:
@@ -384,8 +385,8 @@ def hip_height_of(robot: Robot) -> float:
     stand = robot.poses.get("stand")
     if stand is None:
         raise InputError(
-            f"a gait of robot '{robot.name}' begins with a pose 'stand', which it lacks:"
-            " footfall.control.posture.why_no_stand says why"
+            f"a gait needs a pose 'stand', which robot '{robot.name}' lacks: footfall.control.posture.why_no_stand"
+            " gives the reason"
         )
     return sum(hip_height(leg, [stand.joints[j] for j in leg.joints]) for leg in legs) / len(legs)
 
@@ -477,7 +478,7 @@ def at_speed(gait: Gait, speed: float) -> Gait:
 
     Args:
         gait: The gait.
-        speed: [m/s]
+        speed: Speed [m/s].
 
     Returns:
         The changed gait.

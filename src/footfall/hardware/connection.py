@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand, Sensed
@@ -19,6 +18,7 @@ from footfall.hardware.clock import Clock
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,8 +82,8 @@ class Driver:
         self._repeats = False
         self._phase, self._ticks = "", 0  # ticks of the clock, including skipped ones
         self._damp = damping(self.robot)
-        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques asked for there
-        self._asked = 0.0  # by how much more of a joint's torque limit was asked for since
+        self._at_last_motion: tuple[ndarray, ndarray] | None = None  # joint positions, and torques commanded there
+        self._asked = 0.0  # largest change since then, as a fraction of a joint's torque limit
 
     # -- the loop ----------------------------------------------------------------------------------------------------
     def run(self) -> str:
@@ -108,7 +108,7 @@ class Driver:
                 if self._phase != "damp":
                     self._give_up(words)
             self._repeats = new is not None and not self._is_newer(new, state)
-            if self._repeats:  # the robot goes on sending, and measures nothing new
+            if self._repeats:  # the robot continues to send, but measures nothing new
                 new = None
                 self.frozen += 1
             self.unseen += new is None
@@ -129,7 +129,7 @@ class Driver:
         return self.reason
 
     def _is_newer(self, new: RobotState, last: RobotState | None) -> bool:
-        """Whether a state is of a robot that goes on: its clock, its sensors, and its joints where they are moved."""
+        """Return whether a state is new: its clock, its sensors, and its joints if they move, have changed."""
         if last is None or not np.isfinite(new.time):
             return True
         if new.time - last.time < _SLOWEST * (self.seconds - self._accepted):
@@ -139,7 +139,7 @@ class Driver:
         return is_newer(new, last) and not stands_still
 
     def _note_motion(self, state: RobotState, command: JointCommand) -> None:
-        """Take note of how much the joints are asked to do while not one of them moves."""
+        """Track the largest change of the commanded torques since a joint last moved."""
         assert self.limits is not None
         asked = command.kp * (command.position - state.position) - command.kd * state.velocity + command.torque
         held = self._at_last_motion

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
@@ -20,6 +19,7 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.gravity import GRAVITY, Gravity
+from nptrace.array_types import Float
 
 # height of the hips as a fraction of the stretched leg; the first that fits is used
 _FOLDED = (0.25, 0.3, 0.35, 0.4, 0.5, 0.6)

@@ -88,7 +88,7 @@ class SafetyLimits:
         return ""
 
     def misshapen(self, state: RobotState) -> str:
-        """Return what in a state does not have as many numbers as the robot needs; empty if all has."""
+        """Return the quantity of a state with the wrong number of values for the robot; empty if there is none."""
         joints = {"positions": state.position, "velocities": state.velocity, "torques": state.torque}
         parts = [(name, numbers, self.robot.nj) for name, numbers in joints.items()]
         parts += [("attitude", state.attitude, 4), ("gyro", state.imu.gyro, 3)]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Inertial, JointCommand
 from footfall.errors import InputError
 from footfall.hardware.connection import RobotState
 from nptrace._types import Json
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.recording.recording import Recording

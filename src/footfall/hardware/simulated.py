@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
@@ -26,6 +25,7 @@ from footfall.sim.rollouts import compile_physics
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import RunState, at_rest
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

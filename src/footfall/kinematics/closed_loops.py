@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -21,6 +20,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall.spatial import Transform, cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.elimination import least_squares
 from nptrace.solve.factor import cholesky, cholesky_solve
 
@@ -179,8 +179,8 @@ def closed_joints(
     Args:
         robot: The robot.
         joints: Joint positions [rad or m], also the start of the iteration.
-        given: Numbers of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
-            has the default.
+        given: Indices of the joints that keep their positions, as many as the loops leave free; ``loop_joints(robot)``
+            by default.
 
     Returns:
         All joint positions; those in ``given`` are unchanged.

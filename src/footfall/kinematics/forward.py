@@ -9,7 +9,6 @@ import types
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -19,6 +18,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
+from nptrace.array_types import Float
 
 
 def check_robot(robot: Robot) -> None:
@@ -200,7 +200,7 @@ def foot_velocities(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv
         v: Angular then linear velocity of the base in base axes [rad/s, m/s], joint rates [rad/s or m/s].
 
     Returns:
-        One row (ω, v) a foot [rad/s, m/s].
+        One row (ω, v) per foot [rad/s, m/s].
     """
     poses, V, tree = body_poses(robot, q), body_velocities(robot, q, v), robot.tree
     return _stacked(

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -25,6 +24,7 @@ from footfall.kinematics.jacobian import point_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.legs import foot_of
 from footfall.spatial import Transform, cross
+from nptrace.array_types import Float
 
 REFERENCES = ("local_world_aligned", "local", "world")
 
@@ -130,7 +130,7 @@ def frame_jacobian(
         reference: ``local_world_aligned``, ``local`` or ``world``.
 
     Returns:
-        Rows for the angular, then for the linear velocity; columns as v is.
+        Rows for the angular, then for the linear velocity; columns in the order of v.
     """
     reference = _checked_reference(reference)
     check_shape(robot, q=(q, robot.nq))

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, knee_direction, leg_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 METHODS = ("auto", "closed", "fabrik", "resolved_rate")
 FRAMES = ("world", "trunk")
@@ -70,14 +70,15 @@ def inverse(
     Args:
         robot: The robot.
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
-        method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` takes the closed form, and FABRIK for legs without.
-        q: Where the base is, and the posture to stay near; the pose ``stand`` at the origin unless given.
+        method: ``closed``, ``fabrik``, ``resolved_rate``; ``auto`` uses the closed form, or FABRIK for legs without
+            one.
+        q: Pose of the base, and the posture to stay near; the pose ``stand`` at the origin unless given.
         frame: Frame of the targets: ``world``, or ``trunk`` (the base).
         knee: +1 behind the hips, -1 in front, or ``{foot: ±1}``; None prefers the side that the posture has.
         foot_pitch: Contact angle of a redundant last link [rad], or ``{foot: angle}``. None keeps that of the posture
         if the target is reachable with it.
-        tolerance: Distance at which a foot counts as there [m].
-        iterations: At most, from each of a few starts.
+        tolerance: Distance at which a foot counts as at its target [m].
+        iterations: Maximum number of iterations from each of a few starts.
         shared: Joints that carry several feet (a spine) may move too: FABRIK with several end effectors.
         finish: Finish with damped least squares if the iteration converges slowly near the target.
 

@@ -9,7 +9,6 @@ import types
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
@@ -17,6 +16,7 @@ from footfall.hints import JACOBIAN
 from footfall.kinematics.forward import body_velocities, joint_rates, joint_transforms, joint_twist, poses_in_base
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, cross, cross_motion
+from nptrace.array_types import Float
 
 FRAMES = ("foot", "contact", "world")
 _NORMAL = np.array([0.0, 0.0, 1.0])  # normal of the ground, in contact axes

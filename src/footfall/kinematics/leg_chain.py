@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -23,6 +22,7 @@ from footfall.spatial.rotation import about_axis
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 Vector = tuple[float, float, float]
 Values = Sequence[Scalar] | ndarray  # joint values
@@ -161,7 +161,8 @@ def foot_jacobian(leg: LegChain, angles: Values) -> tuple[Float[ndarray, "3"], F
         angles: Joint values of the leg.
 
     Returns:
-        Centre of the foot in the frame of the body that carries the leg [m], and its derivative by the leg's joints.
+        Centre of the foot in the frame of the body that carries the leg [m], and its derivative with respect to the
+        leg's joints.
     """
     p, columns = np.array(leg.foot), list[Scalar]()
     for screw, angle in zip(reversed(leg.screws), reversed(list(angles))):

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -26,6 +25,7 @@ from footfall.kinematics.leg_geometry import Leg, Segment, has_closed_form, leg_
 from footfall.robot.model.description import Robot
 from nptrace import is_tracing
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 FRAMES = ("carrier", "hip")
 _SLACK = 1e-12  # relative: a target exactly at the limit of reach counts as reached
@@ -56,14 +56,14 @@ def leg_inverse(
         leg: Name of the leg's foot.
         position: Centre of the foot's sphere.
         knee: +1 puts the knee behind the line from hip to foot, -1 in front of it.
-        above: The leg's plane points up from the roll axis: the other solution of the roll joint.
-        foot_pitch: Held by a fourth joint's link [rad], counted from its hanging at zero, positive lifts the toe. With
+        above: The leg's plane points upwards from the roll axis: the other solution of the roll joint.
+        foot_pitch: Pitch of a fourth joint's link [rad], relative to hanging down at zero; positive lifts the toe. With
             the roll joint second (DynaKat) and rolled, it is the foot's angle in the leg's plane to the line from hip
-            to foot, plus that line's pitch: the same thing while the roll is zero.
+            to foot, plus that line's pitch, which is equal at zero roll.
         frame: ``carrier``: the frame of the body that carries the leg (the trunk; a spined robot's front or hind
-            body). ``hip``: from the point under which the foot hangs when the roll is zero, along the leg's axes.
-        nearly: Also legs whose axes are askew: from their closed form with axes set straight, by iteration
-            (``numerical_leg``).
+            body). ``hip``: relative to the point above the foot at zero roll, along the leg's axes.
+        nearly: Accept legs with skewed axes too: solved by iteration (``numerical_leg``) from the closed form with
+            straightened axes.
     """
     if frame not in FRAMES:
         raise InputError(f"unknown frame of a foot '{frame}': choose {', '.join(FRAMES)}")

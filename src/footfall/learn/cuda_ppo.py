@@ -166,10 +166,10 @@ def pytorch() -> ModuleType:
 
 
 def row_derivatives(clip: float, given: PyTree, row: PyTree, noise: PyTree) -> tuple[Scalar, ...]:
-    """Return the derivatives of both losses by one row of what the networks gave, and the divergence.
+    """Return the derivatives of both losses with respect to one row of the networks' outputs, and the divergence.
 
-    given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: log of it now,
-    and when the row was made.
+    given: (mean action, value). row: (action, its log-likelihood, its mean, advantage, return). noise: logarithm of the
+    noise now, and when the row was made.
     """
     center, value = given
     action, likelihood, was, merit, target = row

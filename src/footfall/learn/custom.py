@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -29,6 +28,7 @@ from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from footfall.sim.tick import RunState
 from nptrace._types import Given, Scalar
+from nptrace.array_types import Float
 
 Term = Callable[[Robot, Sensed, Command, ndarray], Scalar]
 Look = Callable[[Robot, Sensed, Command], ndarray]

@@ -12,7 +12,6 @@ from functools import cached_property
 from math import ceil
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.past import append_history
@@ -22,6 +21,7 @@ from footfall.learn.task import Task
 from footfall.sim.tick import Inputs, RunState
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 COMMANDS = ("forward", "sideways", "turn")
@@ -216,7 +216,7 @@ def observe(
 
     Measurements are late and noisy, and are appended to previous observations.
 
-    chance: draws of the noise; None for no noise. An episode has no past at the age of 0.
+    chance: random draws for the noise; without them there is no noise. An episode has no past at the age of 0.
     """
     after, goes_on = dict(past), age > 0.5
     if "frames" in past:

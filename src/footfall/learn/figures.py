@@ -33,7 +33,7 @@ def read_curve(path: str | Path) -> list[dict[str, float]]:
 
 
 def curve_figure(curve: Sequence[Mapping[str, float]]) -> Figure:
-    """Draw reward, speed error, score (for walking: feet in time with the clock) and falls over training time."""
+    """Plot reward, speed error, score (for walking: feet in time with the clock) and falls over training time."""
     if not curve:
         raise InputError("a learning curve needs at least one row")
     panels = (

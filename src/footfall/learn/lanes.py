@@ -46,7 +46,7 @@ class LanesResult:
 
 
 def own_generators(seed: int, count: int) -> list[np.random.Generator]:
-    """Return the random generators of so many robots; no two seeds share a robot, however close they are."""
+    """Return random generators, one per robot; no two seeds share a robot, however close they are."""
     return [np.random.default_rng([seed, k]) for k in range(count)]
 
 

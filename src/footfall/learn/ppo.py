@@ -18,12 +18,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.learned.network import ACTIVATIONS, layers_of
 from footfall.errors import InputError, unknown
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from gymnasium.vector import VectorEnv
@@ -33,7 +33,7 @@ Weights = list[tuple[ndarray, ndarray]]  # (W, b) of every layer
 
 
 def orthogonal(sizes: Sequence[int], rng: np.random.Generator, last: float, dtype: type = np.float32) -> Weights:
-    """Return layers with orthogonal columns of length √2, that of the last layer ``last``, with zero biases."""
+    """Return layers with orthogonal columns of length √2 (``last`` in the last layer), and zero biases."""
     layers: Weights = []
     for k, (a, b) in enumerate(pairwise(sizes)):
         Q, R = np.linalg.qr(rng.normal(size=(max(a, b), min(a, b))))
@@ -53,9 +53,7 @@ def activation_derivative(given: ndarray, activation: str) -> ndarray:
 def backward(
     weights: Weights, given: Sequence[ndarray], slope: Float[ndarray, "n out"], activation: str = "tanh"
 ) -> list[ndarray]:
-    """Return gradients with respect to W and b of every layer, from their outputs and a loss's derivative by the
-    last.
-    """
+    """Return gradients in W and b of every layer, from their outputs and a loss's derivative in the last output."""
     gradients: list[ndarray] = []
     ones = np.ones(len(slope), slope.dtype)  # a product sums rows faster than a sum over the first axis
     for k in range(len(weights) - 1, -1, -1):

@@ -28,14 +28,15 @@ _CREEP = (1e-3, 0.3)  # [m/s], slip of a foot at which friction on soft ground i
 class Randomisation:
     """Ranges of domain randomization, each (lowest, highest); ``Randomisation.none()`` varies only the command.
 
-    friction: of the ground. mass, stiffness, damping: factors of the trunk's mass and of the gains. push: impulses [N
-    s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at the start
-    [rad]. factors: of any other parameter of robot, ground, contact or joints, by its path, such as ``LF_hip.damping``.
-    strength: factor of the motor torques. payload: on the trunk [kg]. delay: of actions, in ticks, at most 1. noise: of
-    observations, uniform, in hundredths of the bound of each. latency: of measurements, in ticks, at most 10; command,
-    last action and clock have none. force: steady force on the trunk in a random horizontal direction throughout an
-    episode [N], so that a policy learns to keep its speed from its sensors. softness: how deep a foot that carries half
-    the weight sinks [m]; its damping and the slip at which friction is fully developed are drawn with it.
+    friction: friction of the ground. mass, stiffness, damping: factors on the trunk's mass and on the gains. push:
+    impulses [N s] on the trunk in a random horizontal direction, once every ``push_every`` seconds. joints: offsets at
+    the start [rad]. factors: factors on any other parameter of robot, ground, contact or joints, by its path, such as
+    ``LF_hip.damping``. strength: factor on the motor torques. payload: mass on the trunk [kg]. delay: delay of actions,
+    in ticks, at most 1. noise: uniform noise of observations, in hundredths of the bound of each. latency: latency of
+    measurements, in ticks, at most 10; command, last action and clock have none. force: steady force on the trunk in a
+    random horizontal direction throughout an episode [N], so that a policy learns to keep its speed from its sensors.
+    softness: how deep a foot that carries half the weight sinks [m]; its damping and the slip at which friction is
+    fully developed are drawn with it.
     """
 
     friction: Range = (0.5, 1.1)

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.bodies import body_spheres
@@ -47,6 +46,7 @@ from footfall.sim.simulation import Simulation
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Bool, Float
 
 WEIGHTS = shipped("recover").weights
 WITHIN = 4.0  # [s] within which a robot must be up

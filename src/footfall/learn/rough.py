@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.course import Course
@@ -35,6 +34,7 @@ from footfall.learn.task_spec import shipped
 from footfall.learn.walk import WalkTask
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Float
 
 LEVELS = 10
 # The first and the last level of each kind; the levels between are evenly spaced. Trenches are as deep on the first
@@ -75,7 +75,7 @@ class RoughTask(WalkTask):
 
     # -- how good a policy is, over courses; ``assess`` is of walking on level ground --------------------------------
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
-        """Return how many of so many robots master the courses, in percent by kind and level."""
+        """Return the percentage of robots that master the courses, by kind and level."""
         mastery = evaluate_rough(policy, self.robot, each=max(1, robots // (len(KINDS) * LEVELS)))
         percent = (100 * mastery.success).round().tolist()
         return {"mastered": float(mastery.success.mean()), "percent_by_level": dict(zip(KINDS, percent))}

@@ -33,7 +33,7 @@ class Sb3Walk(VecEnv):
         super().__init__(num_envs, self.env.single_observation_space, self.env.single_action_space)
 
     def reset(self) -> ndarray:
-        """Start new episodes for all robots; seeds are those of ``seed``, once."""
+        """Start new episodes for all robots, with the seeds given to ``seed`` since the last reset."""
         first = self._seeds[0]
         seen, _ = self.env.reset(seed=first)
         self._reset_seeds()

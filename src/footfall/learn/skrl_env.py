@@ -67,7 +67,7 @@ class SkrlWalk(Wrapper):
         """Return None: a critic sees what the policy sees."""
 
     def render(self, *arguments: object, **options: Any) -> None:
-        """Do nothing: train here, and draw the policy with ``WalkEnv(render_mode=...)``."""
+        """Do nothing: to draw the policy, use ``WalkEnv(render_mode=...)``."""
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

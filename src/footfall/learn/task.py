@@ -16,7 +16,6 @@ from math import sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.checks import finite_number
@@ -42,6 +41,7 @@ from footfall.sim.motors import MotorModel
 from footfall.sim.tick import RunState
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, Operand, PyTree, Scalar
+from nptrace.array_types import Bool, Float
 
 HEIGHT, MASS = 0.28601890993604734, 8.912  # hip height of the standing Mini Cheetah [m], and its mass [kg]
 _DIGITS = 6  # rounded so that the Mini Cheetah is exactly 1, however its mass is summed
@@ -299,15 +299,15 @@ class Task(ABC):
         """Evaluate a policy on different robots, from seeds that no training uses, in footfall or in MuJoCo.
 
         Args:
-            policy: acts without noise.
-            engine: one of ``ENGINES``.
-            robots: how many.
-            seconds: how long; as the task has it unless given.
-            seed: of the first robot.
-            progress: called with (what, done, of).
+            policy: The policy, which acts without noise.
+            engine: One of ``ENGINES``.
+            robots: Number of robots.
+            seconds: Duration [s]; the task's unless given.
+            seed: Seed of the first robot.
+            progress: Called with (what, done, of).
 
         Returns:
-            Whether it is good enough, numbers by name, and a sentence.
+            Whether it passes, figures by name, and a sentence.
         """
 
     def measure(self, policy: Policy, robots: int) -> dict[str, Json]:
@@ -319,7 +319,7 @@ class Task(ABC):
         return None
 
     def gpu_exam(self, robots: int) -> Exam:
-        """Return the exam of so many robots on a GPU: ``exam_robots`` during a training, more at its end."""
+        """Return an exam on a GPU with a number of robots: ``exam_robots`` during a training, more at its end."""
         return Exam(task=self, robots=robots, seconds=self.seconds)
 
     # -- episodes ----------------------------------------------------------------------------------------------------

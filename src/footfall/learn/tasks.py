@@ -24,7 +24,7 @@ def load_task(file: str | Path, robot: Robot | str, *, allow_code: bool = False)
     """Return the task of a robot that a TOML file of terms describes.
 
     Args:
-        file: a copy of ``footfall train --example-task walk``, or one like it.
+        file: A file such as ``footfall train --example-task walk`` writes.
         robot: the robot to train: a Robot, a name or a model file.
         allow_code: terms ``module:name`` of the file may run; modules beside it are found.
 

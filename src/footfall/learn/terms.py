@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import is_number
@@ -33,6 +32,7 @@ from footfall.sim.tick import RunState
 from footfall.spatial.gravity import STANDARD
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.learn.task import Parameters, Size, TermTask

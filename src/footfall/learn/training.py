@@ -522,25 +522,25 @@ def train(
     checkpoint. Ctrl-C and SIGTERM are handled in the main thread after the running iteration; a second one at once.
 
     Args:
-        robot: whom to train.
-        out: the policy's file, .npz or .onnx. Of a task with an exam it is the policy that did best in it.
-        task: a name of ``shipped_names``, or a TOML file of terms.
-        device: auto, cpu or cuda.
-        robots: how many learn at once.
-        iterations: 400 unless given; no bound where ``seconds`` is given.
-        reward: mean per tick at which to stop.
-        seconds: of training by the clock, compiling before it aside.
-        seed: of all random numbers.
-        resume: go on from the checkpoint of the same training.
-        settings: constants of PPO; the task's and the device's own unless given.
-        history: observations that the policy sees, the task's own unless given.
-        randomise: ranges by name, in place of the task's own.
-        motors: a file of ``footfall identify motors``, whose robot, motors and joint effects it learns with.
-        contact: default, yielding or planning, in place of the task's own, with the steps that suit it.
+        robot: Robot to train.
+        out: File of the policy, .npz or .onnx; for a task with an exam, the policy with the best score.
+        task: A name in ``shipped_names``, or a TOML file of terms.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        robots: Number of robots simulated at once.
+        iterations: Number of iterations; 400 unless given, unlimited if ``seconds`` is given.
+        reward: Mean reward per tick at which to stop.
+        seconds: Wall-clock time of training, without the compilation before it [s].
+        seed: Seed of all random numbers.
+        resume: Continue from the checkpoint of the same training.
+        settings: Settings of PPO; those of the task and the device unless given.
+        history: Number of observations that the policy sees; the task's unless given.
+        randomise: Ranges by name that replace the task's.
+        motors: File of ``footfall identify motors``, with the robot, motors and joint effects for the training.
+        contact: ``default``, ``yielding`` or ``planning``, with a suitable step; the task's unless given.
         progress: called with (what, done, of).
-        log: "tensorboard", "wandb" or both.
-        allow_code: terms ``module:name`` of the task's file may run.
-        ended: called at any end, once all is written.
+        log: ``tensorboard``, ``wandb`` or both.
+        allow_code: Allow terms ``module:name`` of the task's file to run.
+        ended: Called at the end, in any case, once all files are written.
 
     Returns:
         The training and the policy's file.

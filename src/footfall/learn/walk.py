@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -52,6 +51,7 @@ from footfall.sim.pushes import Push
 from footfall.sim.simulation import Simulation
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, Json, Scalar
+from nptrace.array_types import Bool, Float
 
 WEIGHTS = shipped("walk").weights
 COMMAND_RANGES = shipped("walk").commands

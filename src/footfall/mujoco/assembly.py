@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

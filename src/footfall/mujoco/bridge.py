@@ -29,7 +29,7 @@ class Bridge:
     """A footfall controller that drives a robot in a user's ``MjModel``.
 
     Args:
-        robot: The same robot in footfall, such as ``ff.load("robot.xml")`` of the same file.
+        robot: The robot in footfall, such as ``ff.load("robot.xml")`` from the model's file.
         controller: A footfall controller, a policy, or a user-defined controller.
         model: The ``MjModel``; its timestep must divide the controller's period.
         command: The command until ``set_command`` changes it; that of the controller's gait unless given.

@@ -73,11 +73,11 @@ def compare(simulation: Simulation, duration: float = 10.0, progress: Progress =
 
     Args:
         simulation: Robot, controller, ground, command and pushes; on the true state, without sensors.
-        duration: [s].
+        duration: Duration of the run [s].
         progress: True shows a bar; a function is called with (what, ticks done, ticks in all).
 
     Returns:
-        Both recordings, with a table of how far they are apart: ``print(ff.compare(sim))``.
+        Both recordings, with a table of their differences: ``print(ff.compare(sim))``.
     """
     if not isinstance(simulation, Simulation):
         raise InputError(f"compare takes a Simulation, got {type(simulation).__name__}")
@@ -112,9 +112,7 @@ def distances(ours: Recording, theirs: Recording) -> dict[str, Json]:
 def why_peaks_differ(ours: Recording, theirs: Recording, landings: Sequence[Landings | None] | None = None) -> str:
     """Return a sentence on the largest forces: how long each contact takes to stop a landing foot, and what follows.
 
-    The impulse that stops a foot of some speed is the same in both; the mean force meanwhile goes as its inverse
-    duration.
-    """
+    Equal impulses stop a foot of a given speed in both; the mean force is inversely proportional to the duration."""
     here, there = [Landings.of(rec) for rec in (ours, theirs)] if landings is None else landings
     if here is None or there is None:
         return "No foot lands in both runs, so that the largest forces are those of stance."

@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.conversions import mujoco_map, mujoco_map_rate
@@ -23,6 +22,7 @@ from footfall.errors import InputError, MissingExtraError
 from footfall.mujoco.assembly import Part, parts_of, spring_energy, welded
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel, MjsBody

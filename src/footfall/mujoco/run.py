@@ -15,7 +15,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -36,6 +35,7 @@ from footfall.sim.stopping import Falls
 from footfall.sim.tick import Inputs, SimulationModel, add_impulse, no_impulse
 from footfall.spatial import quaternion
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel, MjSpec

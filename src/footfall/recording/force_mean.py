@@ -7,8 +7,9 @@ its length. The impulse over a fixed time converges.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 WINDOW = 0.01  # [s]
 _SAME = 1e-9  # [s] between two times that count as equal

@@ -9,9 +9,9 @@ import numpy as np
 from footfall.recording.recording import Recording
 
 ALOFT = 0.02  # [s] without contact before a landing
-FASTEST_REST = 0.02  # [m/s] of descent under which a foot is placed, not landed
-STOPPED = 0.1  # of the speed of landing, at which a foot is stopped
-LONGEST = 0.1  # [s] within which it is
+FASTEST_REST = 0.02  # [m/s]: at a slower descent a foot is placed and does not land
+STOPPED = 0.1  # fraction of the landing speed below which a foot has stopped
+LONGEST = 0.1  # [s] within which it must stop
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +19,8 @@ class Landings:
     """Medians over the landings of a recording.
 
     count: number of landings.
-    speed: downward, in the last row before contact [m/s].
-    stop_time: from that row until the foot moves at a tenth of it or less, in whole rows [s].
+    speed: downward speed in the last row before contact [m/s].
+    stop_time: time from that row until the foot moves at a tenth of it or less, in whole rows [s].
     """
 
     count: int
@@ -29,7 +29,7 @@ class Landings:
 
     @staticmethod
     def of(rec: Recording) -> Landings | None:
-        """Return the landings of all feet, or None where no foot lands."""
+        """Return the landings of all feet, or None if no foot lands."""
         if len(rec) < 3 or not rec.robot.nf:
             return None
         row = float(np.median(np.diff(rec.time)))

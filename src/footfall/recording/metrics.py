@@ -7,11 +7,11 @@ A mean absolute error is the mean of |a - b| over those times.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from footfall.recording.recording import Recording
+from nptrace.array_types import Float
 
 _TICKS = 1e7  # times are equal if they agree to 0.1 microseconds
 

@@ -12,7 +12,7 @@ _MOST = 1000
 
 
 def object_forms(objects: Sequence[FreeBody]) -> list[dict[str, Json]]:
-    """Return one JSON object each, in the order of the column ``object_pose``."""
+    """Return one JSON object per free body, in the order of the column ``object_pose``."""
     return [_form(body) for body in objects]
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall import __version__, compiling, hints
@@ -38,6 +37,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, weight_of
 from footfall.spatial.rotation import EULER_ORDERS, to_euler
 from nptrace._types import Json, Operand
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     import pandas

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, positive_number
 from footfall.errors import InputError, unknown
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 KINDS = ("missing", "frozen", "stuck", "bias")
 SENSORS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Integer
 from numpy import ndarray
 
 from footfall.checks import checked_number, whole_number
@@ -40,6 +39,7 @@ from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.rotation import is_rotation
 from nptrace import random
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float, Integer
 
 _KEYS = ("acceleration", "gyro", "attitude", "position", "velocity", "force")  # streams of noise, in this order
 _PURPOSE = int.from_bytes(b"sensor")  # a user-defined noise with the same seed is different

@@ -16,14 +16,17 @@ from footfall.contact.ground import as_ground
 from footfall.contact.model import ContactModel
 from footfall.contact.stick_slip import StickSlip
 from footfall.control.interface import JointCommand, check_rate
+from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.errors import InputError, callers_level
 from footfall.robot.model.description import Robot
+from footfall.sim.joints import JointModel
 from footfall.spatial.gravity import STANDARD
 from nptrace import ownership
 from nptrace._types import Given, Operand, PyTree
 
 _DEEPEST = 0.1  # [m], sinkage at which a robot stands in soft ground
 _REBOUND = 0.05  # fraction of the speed of a foot that steps may remove without a warning
+_RATIO, _OWN = 0.005, 0.2  # damping that steps may add without a warning: over critical damping, over a joint's own
 _PLACES = ((0.0, 0.0), (0.213, 0.117), (-0.271, 0.133), (0.178, -0.229), (-0.192, -0.164), (0.613, 0.441))  # [m]
 _APART, _SKEW = 1e-5, 0.01  # [m] between points of a finite difference; tolerance of a normal: half a degree
 _MADE_OF = (
@@ -182,6 +185,30 @@ def warn_damped_by_steps(contact: ContactModel, integrator: str, robot: Robot, g
             f" {found:.2f} of their speed instead of {meant:.2f}: use a shorter dt, or reduce the damping by dt K",
             stacklevel=callers_level(),
         )
+
+
+def warn_springs_damped_by_steps(robot: Robot, joints: JointModel, integrator: str, dt: float) -> None:
+    """Warn of joint springs whose oscillation implicit steps damp noticeably.
+
+    A spring's torque is taken at the position at the end of the step: K adds dt K to the joint's own damping.
+    """
+    sprung = [(k, body.joint) for k, body in enumerate(robot.tree.bodies[1:]) if body.joint and body.joint.stiffness]
+    if integrator != "linearly_implicit" or not joints.springs or not sprung:
+        return
+    pose = "stand" if "stand" in robot.poses else None
+    mobility = np.diag(np.linalg.inv(mass_matrix(robot, robot.state(pose)[0])))[robot.nv - robot.nj :]
+    for k, joint in sprung:
+        natural = np.sqrt(joint.stiffness * mobility[k])  # [rad/s]
+        own = 0.5 * joint.damping * float(joints.damping) * mobility[k] / natural
+        added = 0.5 * dt * natural  # as shares of critical damping
+        if added > max(_RATIO, _OWN * own):
+            warnings.warn(
+                f"the spring of joint '{joint.name}' is damped by the step: its damping c = {joint.damping:.3g} acts as"
+                f" c + dt K with dt K = {dt * joint.stiffness:.3g} N m s/rad, {added:.2g} of critical damping: use a"
+                " shorter dt, or integrator='semi_implicit_euler'",
+                stacklevel=callers_level(),
+            )
+            return
 
 
 def _rebound(c: float, K: float, mass: float) -> float:

@@ -17,7 +17,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -36,6 +35,7 @@ from footfall.sim.rollouts import check_controller, check_world, compile_tick, n
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, counted_tick, no_impulse, reduced, repeated, states_at_rest
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Bool, Float
 from nptrace.frontend import tree
 from nptrace.runtime.callables import Function
 
@@ -412,12 +412,12 @@ class Batch(Summarised):
         lanes of a vector may wait for the slowest of them. The batch is not changed.
 
         Args:
-            ticks: Ticks of the controller, to look at.
+            ticks: Ticks of the controller to evaluate.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every vector that takes most, in the mean over steps; ``lanes``: robots in a vector; ``occupancy``: the
-            part of the lanes' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a vector; ``lanes``: robots in a vector; ``occupancy``: the fraction of the lanes'
+            work that robots need, from 1 / lanes to 1.
         """
         most, lanes = min(self.n, REPORTED), self.function.lanes
         counted = compiling.compile(

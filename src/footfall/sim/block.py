@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
@@ -39,6 +38,7 @@ from footfall.spatial import cross
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import from_zyx, rate, to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 COORDINATES = ("euler", "quaternion")
 _AXES = ("x", "y", "z")

@@ -142,7 +142,7 @@ def unfollowed(controller: Controller, robot: Robot, command: Command) -> tuple[
 def warn_unfollowed(controller: Controller, robot: Robot, command: Commands, times: Sequence[float] = (0.0,)) -> None:
     """Warn of each component of the commands that a controller ignores or clips.
 
-    times: [s], at which a function of time is evaluated for its extremes.
+    times: times [s] at which a function of time is evaluated for its extremes.
     """
     known = [c for _, c in command.entries] if isinstance(command, Schedule) else [_most(command, times)]
     for sentence in dict.fromkeys(s for each in known for s in unfollowed(controller, robot, each)[1]):

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -41,6 +40,7 @@ from footfall.sim.objects import System, assemble_system, contact_candidates, co
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Thousands of robots on a GPU: the tick as CUDA code, its state in registers over many ticks.
 
-Four threads per robot where legs are alike, one for each leg, and two of two legs each where there are robots enough to
-fill the card: they do the base's work twice, not four times. One where legs are not alike, or where a tick is so short
-that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a warp
-do not wait for each other in every step.
+If legs are similar, a robot has four threads, one per leg, or two threads of two legs each if there are enough robots
+to fill the card: the base is then computed twice, not four times. It has one thread if legs differ, or if a tick is so
+short that a thread has registers for all of it. Steps and the iterations within them are one loop, so that robots of a
+warp do not wait for each other in every step.
 
 The source comes from the same program as the machine code of the CPU. Memory is (number, robot) in single precision,
 and stays on the GPU: ``q`` and ``v`` are CuPy arrays, which PyTorch and JAX share through DLPack without a copy.
@@ -30,7 +30,9 @@ from footfall.sim.tick import Inputs, counted_tick, reduced, rollout_tick, state
 from nptrace._types import Given, PyTree
 from nptrace.codegen import cuda, emit
 from nptrace.frontend import tree
-from nptrace.ir.program import walk
+from nptrace.ir.program import all_loops, walk
+from nptrace.passes.invariants import hoisted
+from nptrace.passes.parking import parked, slots
 from nptrace.passes.reductions import reassociated
 from nptrace.passes.slp import vectorised
 from nptrace.runtime.compiled import flattened_steps
@@ -39,14 +41,17 @@ if TYPE_CHECKING:
     from cupy import ndarray as DeviceArray
 
 KERNEL, COUNTING = "footfall_tick", "footfall_count"
+BRIEF = 50  # steps; in a launch of fewer, robots wait for the slowest of all
 FEW = {1: 24576, 2: 15000}  # robots, by threads per robot; fewer leave most of a large card idle
 SHORT = 5_000  # operations: more do not fit the registers of a thread, and more threads are faster for any number
 LONG = 20_000  # operations: solvers inside a tick are not alike leg by leg
+REGISTERS = 225  # values that a thread holds; others are parked in the memory of its block
+PARKED = 48 * 1024  # bytes of it that a block has everywhere
 WARP = 32  # threads
 # threads per block, by threads per robot: warps of a block share the instructions they fetch
 BLOCKS = {1: 256, 2: 64, 4: 64}
-# The program says itself where a multiply-add is fused. Quotients and roots within two units in the last place, and no
-# denormals: a fifth of the time, and far below what single precision loses anyway.
+# The program itself states where a multiply-add is fused. Quotients and roots are accurate to two units in the last
+# place and denormals are flushed: this saves a fifth of the time, and is far below the errors of single precision.
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--prec-sqrt=false", "--ftz=true")
 
 
@@ -72,9 +77,10 @@ class TickSource:
 
     threads: 1 per robot, or 4, one for each leg, or 2. Legs that are not alike get 1; ``threads`` says so. One adds up
     what the legs do to the base in another order than two and four: they agree to rounding, not to the bit.
-    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says.
+    shortest, longest: numbers of operations of a tick beyond which a robot gets 1 thread, whatever ``threads`` says;
+    the first is doubled for a tick without loops, whose values can be parked where they do not fit the registers.
     one_loop: steps and the iterations in them are one loop, so that robots of a warp do not wait for each other. Where
-    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops are a tenth faster.
+    a launch makes few steps, all wait for the slowest robot anyway, and loops in loops do less work in an iteration.
     free: parameters that differ between robots, as for ``ff.Batch``.
     """
 
@@ -104,17 +110,24 @@ class TickSource:
         looks_at = ("forces",) if uses_foot_forces or model.acting.info.uses_foot_forces else ()
         self.first = reduced(self.simulation.state, *looks_at)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
-        check_world(model, self.simulation.state, self.inputs)
-        check_controller(model, self.simulation.state, self.inputs)
+        self.closures = (
+            *check_world(model, self.simulation.state, self.inputs),
+            *check_controller(model, self.simulation.state, self.inputs),
+        )
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
-        legs = threads > 1 and shortest <= self.program.live_operations <= longest
+        straight = not all_loops(self.program.body)
+        legs = threads > 1 and shortest * (1 + straight) <= self.program.live_operations <= longest
         code = reassociated(self.program) if legs else self.program
-        code = flattened_steps(code, self.layout) if one_loop else code
+        code = flattened_steps(code, self.layout) if one_loop else hoisted(code)
         lanes = vectorised(code, lanes=(4,)) if legs else None
         self.threads = 1 if lanes is None else threads
         self.block = block or BLOCKS[self.threads]
+        if lanes is None:
+            parks, small = parked(code, REGISTERS), block or WARP
+            if (count := slots(parks.body)) and count * small * self.dtype.itemsize <= PARKED:
+                code, self.block = parks, small
         self.one_loop = any(s.op == "steps" for s in walk(code.body))
         self.text = cuda.source(lanes or code, self.layout, KERNEL, self.dtype, self.block, threads)
 
@@ -204,7 +217,7 @@ class CudaBackend(CudaKernel):
 
 
 def threads_for(n: int) -> int:
-    """Return how many threads a robot gets where legs are alike and a tick is not short."""
+    """Return how many threads a robot gets if its legs are similar and a tick is not short."""
     return 2 if n >= FEW[2] else 4
 
 
@@ -220,12 +233,16 @@ class GpuBatch:
         if int(n) != n or n < 1:
             raise InputError(f"a batch needs at least one robot, got n = {n}")
         self.cupy, self.n = cupy(), int(n)
+        self._brief: dict[str, Any] | None = None  # how a tick is compiled for brief launches, if otherwise
         if threads is None:
+            if "one_loop" not in options:
+                self._brief = {**options, "threads": 4, "longest": LONG, "one_loop": n >= FEW[1]}
             options |= {"threads": threads_for(n), "shortest": SHORT if n >= FEW[1] else 0.0, "longest": LONG}
         else:
             options["threads"] = threads
         self.source = TickSource(robot, controller, **options)
         self.backend = CudaBackend(self.source)
+        self._controller = controller
         try:
             self._start = [self.cupy.asarray(x) for x in self.source.first_columns(self.n)]
             self.state = self.cupy.concatenate([self.cupy.broadcast_to(x, (len(x), self.n)) for x in self._start])
@@ -278,22 +295,34 @@ class GpuBatch:
         self.inputs[rows, which] = each.T
 
     def run(self, ticks: int) -> None:
-        """Advance every robot by a number of ticks, in one launch."""
-        self.backend.rollout(ticks, self.state, self.inputs)
+        """Advance every robot by a number of ticks, in one launch.
+
+        Where steps are solved again until their modes agree, the first brief launch compiles a kernel of its own.
+        """
+        if name := next(filter(None, (closure.changed() for closure in self.source.closures)), None):
+            raise InputError(f"{name} has changed since this batch was compiled: make another GpuBatch")
+        brief = ticks * self.source.simulation.model.substeps < BRIEF and self.source.one_loop
+        backend = self._brief_backend if brief and self._brief is not None else self.backend
+        backend.rollout(ticks, self.state, self.inputs)
+
+    @functools.cached_property
+    def _brief_backend(self) -> CudaBackend:
+        assert self._brief is not None
+        return CudaBackend(TickSource(self.source.robot, self._controller, **self._brief))
 
     def report(self, ticks: int = 50) -> dict[str, float]:
         """Return how often steps solve the equations of motion, in the next ticks of up to 256 of the robots.
 
-        As ``Batch.report``, where the robots of a warp are those that run together: 32 over the threads of each.
-        The batch is not changed. The first call compiles a kernel that counts.
+        Like ``Batch.report``; the robots that wait for each other are those of a warp: 32 divided by the threads per
+        robot. The batch is not changed. The first call compiles a kernel that counts.
 
         Args:
             ticks: Ticks of the controller, to look at.
 
         Returns:
-            ``solutions``: of a step, in the mean; ``solutions_p99``: their 99th percentile; ``slowest``: of the robot
-            of every warp that takes most, in the mean over steps; ``lanes``: robots in a warp; ``occupancy``: the
-            fraction of the warps' work that robots need, from 1 / lanes to 1.
+            ``solutions``: mean number per step; ``solutions_p99``: their 99th percentile; ``slowest``: mean over steps
+            of the largest number in a warp; ``lanes``: robots in a warp; ``occupancy``: the fraction of the warps' work
+            that robots need, from 1 / lanes to 1.
         """
         xp, most, numbers = self.cupy, min(self.n, REPORTED), len(self.state)
         state, inputs = (xp.ascontiguousarray(x[:, :most]) for x in (self.state, self.inputs))

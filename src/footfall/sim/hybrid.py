@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -35,6 +34,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Torques = Callable[[float, Robot, ndarray, ndarray], ndarray]  # (t, robot, q, v) to joint torques; plain NumPy
 COORDINATES = ("minimal", "excess")
@@ -165,7 +165,7 @@ def hybrid_run(
         q: Configuration at the start, with the feet in contact on the ground.
         v: Velocity at the start.
         mode: Feet in contact at the start: ``"LF+RH"``, or 1 for each.
-        duration: [s]
+        duration: Duration of the run [s].
         torques: Function of (t, q, v) that returns joint torques [N m].
         dt: Step [s].
         coordinates: ``minimal`` or ``excess``.

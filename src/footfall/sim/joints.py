@@ -38,7 +38,6 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.force_law import FREEZE_AFTER
@@ -51,6 +50,7 @@ from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.equations_of_motion import State
@@ -145,7 +145,7 @@ class Belt:
         Args:
             ahead: Angles of the rotors less those of their joints [rad], after any other axes.
             faster: Rates of the rotors less those of their joints [rad/s].
-            dt: Dt of the step that led there [s].
+            dt: Length of the step that led there [s].
         """
         before = ahead - dt * faster
         s, s_0 = (np.sign(x) * np.maximum(np.abs(x) - 0.5 * self.play, 0.0) for x in (ahead, before))

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -39,6 +38,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, physics, tick
 from footfall.sim.world import World
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff.written_jacobian import WrittenJacobian
 from nptrace.frontend.tree import flatten, labels
 
@@ -210,7 +210,7 @@ def loop_deviation_after(
     q_next: Float[ndarray, "nq"],
     v_next: Float[ndarray, "nv"],
 ) -> Float[ndarray, "m"]:
-    """Return how far from (q_next, v_next) a tick ends that starts at a deviation, and the memories after it."""
+    """Return the deviation from (q_next, v_next) after a tick from a given deviation, and the memories after it."""
     robot, nv = model.world.robot, model.world.robot.nv
     at = 2 * nv + _leaves(_carried(state))[1]
     forces, contact, memory = _add_change(_carried(state), deviation[2 * nv : at])
@@ -296,22 +296,22 @@ class Linearised(Summarised):
 
 
 class LinearStep:
-    """The compiled step of a world, with its derivatives by the state and by ``by``.
+    """The compiled step of a world, with its derivatives with respect to the state and to ``by``.
 
     With contact models that have memory (stance, complementarity), the step of a simulation starts with its present
     contact memory, ``simulation.state.contact``, as its next step does; that of a world starts like a run, with no foot
     in stance.
 
     Args:
-        world: a ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
-            are taken.
-        dt: [s]; 1 ms for a world unless given.
+        world: A ``World``, or a ``Simulation`` or ``SimulationModel`` whose world, dt, integrator and steps per tick
+            are used.
+        dt: Step [s]; 1 ms for a world unless given.
         by: One or more of torque, position, velocity, kp, kd (of the joint command), push, and any parameter of the
             world by its name ("trunk.mass", "LF_knee.damping", "ground.friction"); B has their columns in this order.
-        steps: How many steps of dt the command is held for, 1 for a world unless given; the derivative is that of all
-            of them together.
-        exact: Where a sliding foot's direction was found in a later iteration of a step, the derivative goes through
-            all of them; without, that direction is held, which is faster.
+        steps: Number of steps of dt for which the command is held, 1 for a world unless given; the derivative is that
+            of all of them together.
+        exact: Differentiate through all iterations in which a sliding foot's direction was found; without, that
+            direction is held constant, which is faster.
         free: Parameters, such as "contact.stiffness", in which worlds that share compiled code may differ
             (``like``).
     """
@@ -513,8 +513,9 @@ def linearize(
 ) -> Linearised | LinearisedLoop:
     """Linearize a simulation step at one state, or at n states at once.
 
-    ``linearize(simulation)`` without a state linearizes the closed loop, controller and physics, of its next ``ticks``,
-    by everything that one tick passes to the next and by the user's command. Compiled code is kept between calls.
+    ``linearize(simulation)`` without a state linearizes the closed loop of controller and physics over its next
+    ``ticks``, with respect to everything that one tick passes to the next and to the user's command. Compiled code is
+    kept between calls.
 
     Args:
         world: A simulation, or a ``World``.
@@ -581,7 +582,7 @@ def deviation_after(
     v_next: Float[ndarray, "nv"],
     by: tuple[str, ...] = ("torque",),
 ) -> Float[ndarray, "nd"]:
-    """Return how far from (q_next, v_next) a step ends that starts at a deviation (δq, δv, δu)."""
+    """Return the deviation from (q_next, v_next) after a step from a deviation (δq, δv, δu)."""
     world, nv = model.world, sizes(model.world)[1]
     at = 2 * nv
     for name in by:

@@ -21,7 +21,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall._io.file_format import check_version
@@ -31,6 +30,7 @@ from footfall.errors import SPOILED, InputError
 from footfall.robot.model.description import Robot
 from footfall.sim.joints import JointModel
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 _FIELDS = ("position", "velocity", "kp", "kd", "torque")
 FORMAT = 1  # version of the file of identified motors

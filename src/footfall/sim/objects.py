@@ -17,7 +17,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.bodies import PARTS
@@ -42,6 +41,7 @@ from footfall.spatial import Transform
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.world import World

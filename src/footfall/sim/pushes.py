@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.points import Sphere
@@ -19,6 +18,7 @@ from footfall.kinematics.jacobian import point_jacobian
 from footfall.recording.recording_writer import Event
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform
+from nptrace.array_types import Float
 
 _SLACK = 1e-6  # fraction of a tick: rounding of a time that is meant to coincide with one
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -39,6 +38,7 @@ from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.sim.commanding import Commands
@@ -153,9 +153,9 @@ class Recorder:
         """Keep the next tick of a Python loop; rows are made of many at once.
 
         Args:
-            simulation: in the state before the tick.
-            source: what computed the tick.
-            row: what it returned, and the joint command.
+            simulation: The simulation, in the state before the tick.
+            source: The object that computed the tick.
+            row: Its result, and the joint command.
         """
         held = self._held
         if held is not None and (len(held.rows) >= _HELD or held.source is not source or not held.same(simulation)):
@@ -292,9 +292,9 @@ def columns_of(
     """Return the columns that every recording has: states and commands with time first in every array.
 
     Args:
-        period: of a tick [s].
-        force_mean: mean forces on the feet [N].
-        work_before: from which on work is counted [J].
+        period: Length of a tick [s].
+        force_mean: Mean forces on the feet [N].
+        work_before: Work before the first row, which is subtracted [J].
     """
     work, feet = state.work - work_before, force_mean.shape[1]
     return {

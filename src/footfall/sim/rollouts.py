@@ -29,7 +29,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -47,6 +46,7 @@ from footfall.sim.stopping import Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel, physics, rollout_tick
 from nptrace import ownership
 from nptrace._types import Given, Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 from nptrace.frontend.tree import is_leaf
 from nptrace.ir.refusal import foreign, place_of
@@ -277,7 +277,7 @@ def check_world(model: SimulationModel, state: RunState, inputs: Inputs) -> tupl
     for (owner, _), closure in zip(users, kept):
         if (name := closure.changed()) is not None:
             closure.restore()
-            raise TraceMismatch(f"{owner} changes {name} in every step, which compiled code would not do")
+            raise TraceMismatch(f"{owner} changes {name} in every step, unlike compiled code")
     if effect or not np.array_equal(first, second[0], equal_nan=True):
         names = " or ".join(owner for owner, _ in users)
         raise TraceMismatch(f"{names} {effect or 'keeps hidden state'}, which compiled code would not do")

@@ -126,17 +126,17 @@ def _option(
     """Return a field of ``RunOptions``.
 
     Args:
-        default: its value unless given; None: left to the robot, the gait or the controller.
-        text: its help on the command line.
-        argument: the argument of ``Simulation`` that it sets; none where ``runfile.plan`` does more with it.
-        read: makes that argument of the option's value, such as pushes of a text.
-        unit: of a number, for tables of sweeps.
-        choices: what the shell completes and the page offers; the option may take other values as well.
-        page: the page's first choice; None: not on the page.
-        compare: whether it is an option of ``footfall compare``, too.
-        path: whether it names a file, relative to that of the run or the study.
-        positive: whether it must be above zero.
-        most: its largest magnitude; more is a mistake, whose numbers would lose all digits.
+        default: Value unless given; None leaves it to the robot, the gait or the controller.
+        text: Help on the command line.
+        argument: The argument of ``Simulation`` that it sets; none if ``runfile.plan`` handles it.
+        read: Converts the option's value to that argument, such as a text to pushes.
+        unit: Unit of a number, for tables of sweeps.
+        choices: Completions in the shell and entries on the page; the option may take other values as well.
+        page: The page's initial choice; None: not on the page.
+        compare: Whether it is an option of ``footfall compare``, too.
+        path: Whether it names a file, relative to that of the run or the study.
+        positive: Whether it must be above zero.
+        most: Its largest magnitude; larger values are mistakes that would cost other numbers their digits.
     """
     return field(
         default=default,

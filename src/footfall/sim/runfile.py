@@ -160,10 +160,10 @@ def plan(
     """Return the simulation described by options.
 
     Args:
-        robot: That is simulated.
+        robot: The simulated robot.
         options: Options of the run.
-        constants: Change the gait's own (``{"duty": 0.6}``).
-        own: The controller, where the options name one as ``module:name``: code is not loaded from options.
+        constants: Changes of the gait (``{"duty": 0.6}``).
+        own: The controller, if the options name one as ``module:name``: code is not loaded from options.
 
     Returns:
         Simulation, options and start ramp.
@@ -258,12 +258,12 @@ def own_controller(name: str, robot: Robot, folder: Path | None = None) -> Contr
     """Import and return the controller named ``module:name``: an object, or a function or class that creates one.
 
     Args:
-        name: of the controller; its module may lie in ``folder``.
-        robot: with which a function or class is called that makes a controller of a robot.
-        folder: the working directory unless given.
+        name: Name of the controller; its module may lie in ``folder``.
+        robot: Argument for a function or class that creates a controller for a robot.
+        folder: Folder; the working directory unless given.
 
     Raises:
-        InputError: There is no such module or name, or it is no controller.
+        InputError: There is no such module or name, or it is not a controller.
     """
     found = named_object(name, Path.cwd() if folder is None else folder)
     if isinstance(found, type) or not (hasattr(found, "rate") and hasattr(found, "start")):

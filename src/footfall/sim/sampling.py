@@ -25,7 +25,6 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -52,6 +51,7 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, rotated, rotation_vector
 from nptrace._types import Given, Operand, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 METHODS = ("mppi", "cem", "best")
@@ -175,7 +175,7 @@ class Planned(ABC):
         return np.full(self.size(robot), -np.inf), np.full(self.size(robot), np.inf)
 
     def at_rate(self, rate: float) -> Planned:
-        """Return it for rollouts with a given number of steps per second."""
+        """Return the planned quantity for rollouts at a given rate [Hz]."""
         return self
 
     @abstractmethod
@@ -261,8 +261,8 @@ class ControllerParameters(Planned):
     Args:
         controller: The controller; plain NumPy without hidden state.
         names: A component of its command (``command.forward``), one of its numbers by its path (``gait.height``),
-            or ``residual``: joint targets beside its own, one for each joint [rad].
-        scale: Size of a change of one in a knot, for each name; 1 unless given.
+            or ``residual``: offsets to its joint targets, one for each joint [rad].
+        scale: Change for a knot value of one, for each name; 1 unless given.
     """
 
     controller: Controller
@@ -486,8 +486,8 @@ def feedback_gains(
     Args:
         costs: Costs of the best samples.
         knots: Their knots.
-        changes: Derivatives of their costs by the state.
-        scale: Of the weights exp(-cost / scale).
+        changes: Derivatives of their costs with respect to the state.
+        scale: Scale of the weights exp(-cost / scale).
 
     Returns:
         The change of every knot with the state.
@@ -648,7 +648,7 @@ class Sampling(Controller):
 
     Args:
         task: ``cost(robot, now)`` of one step in plain NumPy (see ``Moment``), or a ``PlanningTask``, whose
-            ``settings`` are the defaults of what follows.
+            ``settings`` are the defaults of the following arguments.
         samples: Number of rollouts per iteration; 512 unless given.
         knots: Knots of the spline; 6 unless given.
         interval: Time between two knots [s]; 0.08 for a Mini Cheetah unless given, and in proportion to the square root
@@ -660,13 +660,13 @@ class Sampling(Controller):
         noise: Standard deviation of the values of a knot: a number, one per joint of a leg, or a row of them per knot;
             (0.1, 0.2, 0.3) rad unless given.
         method: ``mppi``, ``cem`` or ``best``.
-        temperature: Of ``mppi``, relative to the spread of the costs.
-        elite: Of ``cem``, number of samples that are averaged; a twentieth unless given.
+        temperature: Temperature of ``mppi``, relative to the spread of the costs.
+        elite: Number of samples that ``cem`` averages; a twentieth unless given.
         iterations: Iterations per plan; the noise is halved after each, and with ``cem`` it becomes that of the best.
-        planned: What the splines hold: ``targets`` of the joints, ``torques``, or a ``Planned`` such as
+        planned: Quantity that the splines represent: ``targets`` of the joints, ``torques``, or a ``Planned`` such as
             ``ControllerParameters``.
-        feedback: Number of best samples from which the derivative of the plan by the state is found, which corrects the
-            plan in every tick; none unless given.
+        feedback: Number of best samples from which the derivative of the plan with respect to the state is computed,
+            which corrects the plan in every tick; none unless given.
         kp: Gain of the joints [N m/rad]; ``walk_gains`` unless given.
         kd: Gain of the joints [N m s/rad].
         pose: Joint positions that targets are relative to [rad]; the stand unless given.
@@ -674,12 +674,12 @@ class Sampling(Controller):
         joints: Joint effects in the rollouts; ideal joints unless given.
         ground: Ground of the rollouts; a level plane unless given.
         collisions: Links that touch the ground in the rollouts.
-        self_collision: As of ``Simulation``, in the rollouts.
+        self_collision: Mode of self-collision in the rollouts, as in ``Simulation``.
         model: Robot of the rollouts; the simulated one unless given.
         device: ``cpu``, or ``cuda`` for samples on a GPU.
         threads: Threads of the processor that roll out samples.
-        background: Plan in a thread of its own, beside the ticks: for robots and pages in real time.
-        seed: Of the noise.
+        background: Plan in a separate thread, in parallel with the ticks: for robots and pages in real time.
+        seed: Seed of the noise.
     """
 
     task: PlanningTask | Callable[[Robot, Moment], float]

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.boxes import Box, Boxes
@@ -30,6 +29,7 @@ from footfall.robot.model.description import Pose, Robot
 from footfall.sim.sampling import Moment, PlanningTask
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 _HEIGHT, _WEIGHT = 0.29, 87.0  # of the robot for which the weights were tuned [m, N]
 

@@ -19,7 +19,6 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -31,6 +30,7 @@ from footfall.identity import digest_of
 from footfall.kinematics.forward import joint_transforms, poses_in_base
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 MODES = ("report", "stop", "force")
 _THIN = 0.02  # radius of a link without a box and a foot [m]

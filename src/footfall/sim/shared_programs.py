@@ -108,7 +108,7 @@ def same_result(backend: Backend, simulation: Simulation) -> bool:
 
 
 def accepts_parameters(first: Simulation, other: Simulation, free: Sequence[str]) -> bool:
-    """Return whether the first with another's free numbers ticks like the other, without hidden constants.
+    """Return whether the first simulation, given the free numbers of the other, has the same tick: no hidden constants.
 
     This is checked in plain NumPy, before anything is compiled.
     """

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import hints
@@ -50,6 +49,7 @@ from footfall.sim.arguments import (
     substeps,
     vector,
     warn_damped_by_steps,
+    warn_springs_damped_by_steps,
 )
 from footfall.sim.checkpoint import load_checkpoint, save_checkpoint
 from footfall.sim.commanding import KEYS, Commands, command_at, warn_unfollowed
@@ -68,6 +68,7 @@ from footfall.sim.tick import Inputs, RunState, SimulationModel, at_rest, no_imp
 from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Given, Json, PyTree
+from nptrace.array_types import Float
 
 _MOST_ROWS = 1e7  # largest recording: ten gigabytes, more than two hours at 1 kHz
 _LOOKS_AHEAD = 101  # times of a run at which a command function is sampled
@@ -142,6 +143,7 @@ class Simulation(FrozenAfterInit, Summarised):
             raise InputError(f"joints must be a JointModel, got {type(self.joints).__name__}")
         check_integrator(self.integrator, contact, self.joints)
         warn_damped_by_steps(contact, self.integrator, self.robot, gravity, self.dt)
+        warn_springs_damped_by_steps(self.robot, self.joints, self.integrator, self.dt)
         check_pushes(self.pushes, self.robot)
         self._places = places_of(self.pushes)
         touching = [*self.touching, *(body_spheres(self.robot, self.collisions) if self.collisions else ())]
@@ -285,11 +287,11 @@ class Simulation(FrozenAfterInit, Summarised):
 
         Args:
             q: Base position [m], base quaternion (w, x, y, z), joint positions; the name of a pose; or joint positions
-                alone. As it is unless given.
-            v: Angular and linear velocity of the base in base axes, joint rates. As it is unless given; zero where q is
-                a pose or joint positions.
-            restart_controller: Whether the controller, and sensors in front of it, forget what went before. One that
-                holds a position in the world, as ``whole_body`` does, otherwise wants to go back.
+                alone. Unchanged unless given.
+            v: Angular and linear velocity of the base in base axes, joint rates. Unchanged unless given; zero if q is a
+                pose or joint positions.
+            restart_controller: Whether to reset the memory of the controller and its sensors. Otherwise, one that holds
+                a position in the world, such as ``whole_body``, would return there.
 
         Raises:
             InputError: The state is not one of this robot, or inside the ground.
@@ -314,8 +316,8 @@ class Simulation(FrozenAfterInit, Summarised):
         """Command another velocity or posture from now on.
 
         Args:
-            command: a ``Command``, a function of time that returns one, or a ``Schedule``.
-            parts: Instead of it, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
+            command: A ``Command``, a function of time that returns one, or a ``Schedule``.
+            parts: Alternatively, ``forward`` and ``sideways`` [m/s], ``turn`` [rad/s], ``height`` [m], ``roll`` and
                 ``pitch`` [rad]; components that are not named keep their values.
         """
         if command is not None and parts:
@@ -426,16 +428,16 @@ class Simulation(FrozenAfterInit, Summarised):
 
         Args:
             command: a ``JointCommand``, or motor torques [N m], computed outside and held for the n ticks. The
-                simulation's own controller acts unless given. A whole number stands for n.
-            n: How many ticks.
-            recorder: Keeps the ticks, which cost a little more then: ``recorder = sim.recorder()`` before the loop,
+                simulation's own controller acts unless given. An integer is taken as n.
+            n: Number of ticks.
+            recorder: Records the ticks, at a small cost: ``recorder = sim.recorder()`` before the loop,
                 ``rec = recorder.finish()`` after it.
 
         Returns:
             Whether the run continues; if not, ``stopped`` gives the reason.
 
         Raises:
-            FootfallError: It had stopped before; ``reset`` and ``set_state`` let it go on.
+            FootfallError: The simulation had already stopped; ``reset`` or ``set_state`` let it continue.
         """
         if self.stopped is not None:
             raise FootfallError(f"this simulation has stopped ({self.stopped.message}): reset() it, or set_state()")

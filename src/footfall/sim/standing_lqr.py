@@ -41,7 +41,7 @@ def lqr_stand(
 
     Args:
         robot: The robot.
-        rate: [Hz]
+        rate: Rate of the controller [Hz].
         dt: Step of the linearization [s].
         weights: Weights of states and torques.
         pose: Joint angles, or the name of a pose; ``stand`` unless given.

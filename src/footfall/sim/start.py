@@ -6,7 +6,6 @@ Unless given, the start is the posture of the controller's first command, with e
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -23,6 +22,7 @@ from footfall.sim.world import World
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 
 def standing_controller(robot: Robot, dt: float, gravity: Gravity) -> Controller:

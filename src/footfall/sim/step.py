@@ -18,7 +18,6 @@ import dataclasses
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -46,6 +45,7 @@ from footfall.sim.world import World
 from footfall.spatial import cross
 from footfall.spatial.quaternion import rate, rotated_in_a_step, to_rotation
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 # -- what a step adds up -----------------------------------------------------------------------------------------------
@@ -89,8 +89,8 @@ def advance(robot: Robot, state: State, a: Float[ndarray, "nv"], dt: float, mode
     """Return the state to which classical accelerations lead.
 
     The linear velocity advances in world axes and is rotated back: Euler steps on base-axes components would gain speed
-    while the base rotates. The base rotates at the mean of its angular velocities in free rotation; at the mean of all
-    if midpoint rates were found in flight.
+    while the base rotates. The base rotates at its mean angular velocity over the step, known from its free rotation,
+    or from midpoint rates where those were found in flight.
     """
     q, v = state.q, state.v
     if not robot.floating:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -30,6 +29,7 @@ from footfall.sim.linearization import LinearStep, step_state
 from footfall.sim.tick import SimulationModel
 from footfall.sim.world import World
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

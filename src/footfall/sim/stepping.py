@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -32,6 +31,7 @@ from footfall.sim.stopping import LEAN, LOW, Stop
 from footfall.sim.tick import Inputs, RunState, SimulationModel
 from footfall.sim.world import World
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 from nptrace.runtime.machine_callables import Native
 
@@ -103,8 +103,8 @@ class ResidentTick:
         """Take the state of a simulation, at little cost if the last call returned it.
 
         Args:
-            simulation: whose state may have been written into.
-            memory: converts the simulation's memory to the function's.
+            simulation: Simulation, whose state may have been written into.
+            memory: Conversion of the simulation's memory to the function's.
         """
         if self.has_state_of(simulation):
             self._resident.go_on_from(self._flat)
@@ -496,7 +496,7 @@ def _wrappers(acting: Controller) -> list[SensorWrapper | EmergencyStopWrapper]:
 
 
 def _split(memory: PyTree, depth: int) -> tuple[PyTree, PyTree]:
-    """Return (the memory of the controller inside so many wrappers, the wrappers' memory with it removed)."""
+    """Return (the memory of the controller inside a number of wrappers, the wrappers' memory with it removed)."""
     if not depth:
         return memory, ()
     inner, rest = _split(memory["inner"], depth - 1)

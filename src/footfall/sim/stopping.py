@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -22,6 +21,7 @@ from footfall.sim.self_collision import Watcher
 from footfall.sim.start import over_hole
 from footfall.sim.tick import RunState, SimulationModel
 from footfall.sim.world import World
+from nptrace.array_types import Bool, Float
 
 if TYPE_CHECKING:
     from footfall.sim.rollouts import TickBatch

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import DTypeLike
 
@@ -31,6 +30,7 @@ from footfall.sim.equations_of_motion import State
 from footfall.sim.step import integrate_step, match_implicitness, solutions
 from footfall.sim.world import World
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.frontend import tree
 
 
@@ -200,7 +200,7 @@ def rollout_tick(model: SimulationModel, state: RunState, inputs: Inputs, rows: 
     """Return the state after a tick, with the parts present in the state before it; with ``rows``, also these.
 
     Args:
-        rows: what a rollout keeps of a tick beside the state that is handed on: "command" and fields of ``RunState``.
+        rows: Quantities that a rollout keeps from a tick besides the next state: "command" and fields of ``RunState``.
 
     Returns:
         The next state, or with rows (the next state, a dictionary of the rows by name).
@@ -258,8 +258,8 @@ def states_at_rest(model: SimulationModel, first: RunState, n: int, dtype: DType
         shape = (n, *np.shape(of_one))
         if np.shape(of_all) not in (shape, shape[1:]):
             raise InputError(
-                f"controller {model.acting.name}: memory_of_robots gave an array of shape {np.shape(of_all)}, and must"
-                f" give {shape[1:]}, or {shape} where robots differ"
+                f"controller {model.acting.name}: memory_of_robots returned an array of shape {np.shape(of_all)}, but"
+                f" must return {shape[1:]}, or {shape} where robots differ"
             )
         found.append(np.broadcast_to(np.asarray(of_all, dtype), shape))
     return found

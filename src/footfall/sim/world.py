@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.compliant import Compliant
@@ -26,6 +25,7 @@ from footfall.sim.objects import ContactPair, touches_of
 from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 _PARTS = ("ground", "contact", "joints")  # parts whose numbers have names, besides the robot's
 

@@ -6,8 +6,9 @@ A simulation passes its gravity to every controller (``Sensed.gravity``): weight
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 Gravity = tuple[float, float, float]
 STANDARD = 9.81  # [m/s²]; De Paula et al. 2024 have 9.807

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew, symmetric
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

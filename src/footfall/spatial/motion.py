@@ -5,10 +5,10 @@ the *twist*, v ⊛ = -(v *)ᵀ, applied to a wrench, as in (20).
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 def cross_motion(V: Float[ndarray, "6"], W: Float[ndarray, "6"]) -> Float[ndarray, "6"]:

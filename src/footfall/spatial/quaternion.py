@@ -1,10 +1,10 @@
 """Unit quaternions (w, x, y, z), Hamilton's convention: quat_AB maps components in B to components in A."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross
+from nptrace.array_types import Float
 
 
 def to_rotation(quat: Float[ndarray, "4"]) -> Float[ndarray, "3 3"]:

@@ -5,10 +5,10 @@ R_AB maps components in B to components in A. Euler angles are body-fixed (intri
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import skew
+from nptrace.array_types import Float
 
 EULER_ORDERS = ("zyx", "xyz")
 _SNAP = 1e-14  # entries this close to -1, 0, 1 come from rounding
@@ -79,7 +79,7 @@ def euler_rates_to_world(angles: Float[ndarray, "3"], order: str = "zyx") -> Flo
 
 
 def euler_rates_to_body(angles: Float[ndarray, "3"], order: str = "zyx") -> Float[ndarray, "3 3"]:
-    """Return E with ω_B = E dξ/dt, the map that a base velocity in base axes needs."""
+    """Return E with ω_B = E dξ/dt, for angular velocities in base axes."""
     return from_euler(angles, order).T @ euler_rates_to_world(angles, order)
 
 

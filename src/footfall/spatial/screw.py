@@ -7,12 +7,12 @@ Erratum of eq. (13): its first half prints J = T_f M_cmo; constraint screws tran
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.quaternion import from_rotation, rotation_vector
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 # -- moving along screws -----------------------------------------------------------------------------------------------

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.vector import cross, skew
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

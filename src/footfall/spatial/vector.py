@@ -1,8 +1,9 @@
 """Three-vectors: cross product and its matrix, eq. (A1) of de Paula et al. 2024."""
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 
 def cross(a: Float[ndarray, "3"], b: Float[ndarray, "3"]) -> Float[ndarray, "3"]:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, whole_number
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 SPAN = ("from", "to", "count", "spacing")
 SPACINGS = ("linear", "log")

@@ -87,10 +87,10 @@ def run(
         retry_failed: Run failed items again.
         cluster: Address of a Dask scheduler; local processes otherwise.
         workers: Number of local processes; one per core unless given.
-        patience: Time to wait for a cluster that does not answer or has no workers [s].
-        progress: Called with items done and their number.
-        allow_code: The study's ``function`` may run, here and on the workers. The permission is kept in the user's own
-            state folder for ``resume``, until the code in the study's folder changes.
+        patience: Time to wait for a cluster that does not respond or has no workers [s].
+        progress: Called with the number of finished items and the total.
+        allow_code: Allow the study's ``function`` to run, here and on the workers. The permission is stored in the
+            user's state folder for ``resume``, until the code in the study's folder changes.
 
     Returns:
         Table, counts and paths.

@@ -226,7 +226,7 @@ class SimulationThread:
         if self.message and time.monotonic() - self._reported < _SAID:
             return self.message
         if self.sim.stopped is not None:
-            return f"{self.sim.stopped.message}: reset to go on"
+            return f"{self.sim.stopped.message}: reset to continue"
         if self.silent:
             return "no response from the browser: standing still"
         return "paused" if self.paused else "running"

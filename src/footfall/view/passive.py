@@ -15,7 +15,6 @@ import webbrowser
 from typing import Self
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground, Plane
@@ -34,6 +33,7 @@ from footfall.view.safe_text import as_text
 from footfall.view.server import Server
 from footfall.view.stage import Stage, draw_ground, light
 from nptrace._types import Foreign, Given
+from nptrace.array_types import Float
 
 _FRAME = 1.0 / 30.0  # [s] of wall time between pictures
 _TEXT_EVERY = 0.25  # [s]
@@ -124,9 +124,9 @@ class Viewer:
         With ``real_time`` it also waits until the clock has reached the simulated time.
 
         Args:
-            q: that of the simulation unless given; a viewer of a Robot needs it.
-            forces: of the ground on the feet, world axes [N]; the simulation's unless given.
-            time_now: [s], for the clock and the status; the simulation's unless given.
+            q: Configuration; the simulation's unless given. A viewer of a Robot requires it.
+            forces: Forces of the ground on the feet, world axes [N]; the simulation's unless given.
+            time_now: Time for the clock and the status [s]; the simulation's unless given.
         """
         sim = self.simulation
         if q is None and sim is None:
@@ -233,9 +233,9 @@ def viewer(
     loop may pass to ``sim.set_command``. In a notebook, the return value displays the page's address.
 
     Args:
-        subject: a Simulation; or a Robot whose states come from elsewhere, with ``v.sync(q)``.
+        subject: A Simulation; or a Robot whose states are passed by ``v.sync(q)``.
         ground: Ground to draw under a Robot; a level plane unless given.
-        port: Port of the page; 0 takes a free one.
+        port: Port of the page; 0 chooses a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
         real_time: Limit the loop to real time in ``sync``.
 

@@ -61,7 +61,7 @@ class BrowserLink(Protocol):
 
 
 class Server:
-    """A secured viser server. ``closed=True`` serves nobody: for scenes that are written to a file."""
+    """A secured viser server. ``closed=True`` accepts no connections, for scenes that are written to a file."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, closed: bool = False) -> None:
         self.socket = bound(host, port)

@@ -62,12 +62,12 @@ def serve(
     """Put a robot, a simulation or a recording on a server's page.
 
     Args:
-        server: whose page it is.
-        subject: what is shown.
-        title: of a recording.
-        controller: of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
-        own: a user-defined controller.
-        chosen: what the page's menus begin with, such as ``ground="steps:0.02"``.
+        server: Server of the page.
+        subject: Robot, simulation or recording to show.
+        title: Title of a recording.
+        controller: Controller of a robot, by its name, a policy's file, or the name under which ``own`` is shown.
+        own: A user-defined controller.
+        chosen: Initial choices of the page's menus, such as ``ground="steps:0.02"``.
     """
     if isinstance(subject, Recording):
         playback = PlaybackPage(server, subject, title)
@@ -114,13 +114,13 @@ def show(
     ``ff.viewer``.
 
     Args:
-        subject: What to show; a text is a robot's name or file, or a recording's file.
+        subject: Robot, simulation or recording to show; a string is a robot's name or file, or a recording's file.
         port: Port of the page; 0 takes a free one.
         browse: Open it in this machine's browser; otherwise the address is printed.
-        block: Serve until Ctrl-C. In a script it does, in a notebook or at a prompt it returns at once, unless given.
+        block: Serve until Ctrl-C; unless given, True in a script, and False in a notebook or at a prompt.
 
     Returns:
-        The page, which ``stop`` ends.
+        The page, closed by ``stop``.
     """
     if isinstance(subject, str):
         subject = Recording.load(subject) if subject.endswith(".mcap") else load(subject)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.free_bodies import FreeBody
@@ -26,6 +25,7 @@ from footfall.robot.model.placement import body_poses
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, force_scale
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 FORCE_LENGTH = 1.0  # length of an arrow for a force as large as the robot's weight, over the robot's size
 _AWAY = np.array([0.0, 0.0, -50.0])  # position of an arrow without a force

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.sim.world import World
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 from nptrace.runtime.callables import Function
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ PEERS: Mapping[str, Mapping[str, Given]] = {  # options of the peer by the name 
 }
 METHOD = (
     " As used: Mini Cheetahs that trot under joint PD with default joints and default contact, dt 2 ms, 100 steps a"
-    " call after 0.3 s from the stand; trunk mass 2.8 to 4.2 kg, friction 0.4 to 1, stride 0 to 1.5 times its own, any"
-    " phase, noise of 0.05 rad on the targets, drawn every 20 ms. mujoco.rollout in one thread is given the same"
-    " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
-    " Euler; 1 iteration: one of its solver with four of its line search."
+    " call after 0.3 s from the stand; trunk mass 2.8 to 4.2 kg, friction 0.4 to 1, stride 0 to 1.5 times nominal, any"
+    " phase, noise of 0.05 rad on the targets, drawn every 20 ms. mujoco.rollout in one thread has the same masses,"
+    " frictions, dry friction and damping of joints, torque limits and targets, with its default contact and Euler; 1"
+    " iteration: one of its solver with four of its line search."
 )
 HELD = 0.02  # [s] for which noise is constant
 _WARM, _STEPS = 0.3, 100  # [s], number of timed steps
@@ -128,7 +128,7 @@ class OwnTrot(Controller):
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         at = joint_targets(robot, self.gait, clock_phase(self.gait, t + self.ahead), 1.0, self.stride)
         piece = (t + 0.1 / self.rate) / HELD  # the last one, once all have passed
@@ -205,7 +205,7 @@ def native_task(name: str = _NATIVE) -> Task:
     return Task(name=name, run=work, per="robot-step", items=_PEER * _STEPS)
 
 
-def peer_task(name: str, **options: Given) -> Task:
+def peer_task(name: str, **options: object) -> Task:
     """Return the task of mujoco.rollout on the first robots of the crowd, in the calling thread."""
     mj, those = mujoco.library(), crowd(DT)
     from mujoco import rollout as mujoco_rollout

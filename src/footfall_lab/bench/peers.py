@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.joint.joint_pd import Hold
@@ -21,6 +20,7 @@ from footfall.sim.simulation import Simulation
 from footfall_lab.bench import subject
 from footfall_lab.bench.timing import Task, looped
 from footfall_lab.verify import pinocchio
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjData, MjModel

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,7 +32,8 @@ from footfall_lab.bench import subject
 from footfall_lab.bench.report import BenchReport
 from footfall_lab.bench.simulated_second import quiet_mujoco
 from footfall_lab.bench.timing import Task, interleaved, pinned
-from nptrace._types import Given, PyTree
+from nptrace._types import Given
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel
@@ -62,8 +62,7 @@ METHOD = (
 )
 
 
-# -- rollouts of the peer
-# -----------------------------------------------------------------------------------------------
+# -- rollouts of the peer ----------------------------------------------------------------------------------------------
 def _step_cost(
     model: PlanningModel,
     state: Float[ndarray, "nx"],
@@ -128,7 +127,7 @@ class MuJoCoRollouts:
         goal: ndarray,
         t: float,
         command: ndarray,
-        memory: PyTree,
+        memory: object,
     ) -> Float[ndarray, "n"]:
         """Return the summed costs of samples, as ``sim.sampling.rollout``."""
         q, v, knots, weights, goal = (np.asarray(x, float) for x in (q, v, knots, weights, goal))
@@ -194,7 +193,7 @@ def tasks(dt: float) -> list[Task]:
     return found
 
 
-def _repeated(function: Callable[..., ndarray], *arguments: PyTree) -> Callable[[int], None]:
+def _repeated(function: Callable[..., ndarray], *arguments: object) -> Callable[[int], None]:
     def run(count: int) -> None:
         for _ in range(count):
             function(*arguments)

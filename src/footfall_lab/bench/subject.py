@@ -10,7 +10,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -28,6 +27,7 @@ from footfall.sim.joints import JointModel
 from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from nptrace._types import Given
+from nptrace.array_types import Float
 from nptrace.ir.program import Program
 from nptrace.runtime.callables import Function
 

@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nptrace._types import PyTree
-
 ROUNDS = 20
 _SHORTEST, _LONGEST = 500e-6, 2e-3  # [s], duration of one measurement
 _clock = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
@@ -128,7 +126,7 @@ def _calibrated(task: Task, turn: float) -> int:
     return units
 
 
-def looped(function: Callable[..., object], *arguments: PyTree) -> Callable[[int], None]:
+def looped(function: Callable[..., object], *arguments: object) -> Callable[[int], None]:
     """Return the ``run`` of a task that calls a peer's function repeatedly from Python."""
 
     def run(count: int) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.loading import load
@@ -22,6 +21,7 @@ from footfall.sim.runfile import options_of, plan
 from footfall_lab.papers.depaula2024.runs import Job, perform
 from footfall_lab.processes import Progress, run_all
 from footfall_lab.verify.report import Report
+from nptrace.array_types import Float
 
 ROBOTS = {"Mini Cheetah": "mini_cheetah", "hound.urdf": str(Path(__file__).with_name("hound.urdf"))}
 DURATION, SPEED = 4.0, 0.5  # [s], [m/s] of the walks

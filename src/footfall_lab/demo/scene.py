@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.recording.recording import Recording
 from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
+from nptrace.array_types import Float
 
 FRAMES = 30.0  # per second
 _SCRIPT = Path(__file__).with_name("scene.js")

@@ -75,7 +75,8 @@ class Spread:
     def words(self) -> str:
         """Return the range or the share as a sentence."""
         if self.share is not None:
-            return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}."
+            between = "" if self.middle is None else f", {shown(self.low)} to {shown(self.high)}"
+            return f"Holds in {round(self.share * self.runs)} of {self.runs} {self.of}{between}."
         where = "" if self.inside is None else f"; the printed value is {'inside' if self.inside else 'outside'}"
         return (
             f"{shown(self.low)} to {shown(self.high)} over {self.runs} {self.of}, median {shown(self.middle)}{where}."
@@ -120,7 +121,7 @@ class Claim:
             raise InputError(f"the verdict of claim '{self.id}' must be one of {', '.join(VERDICTS)}: {self.verdict!r}")
         if self.verdict not in ("holds", "verified", "time", "shown") and not self.note and not self.ours:
             words = self.verdict.replace("_", " ")
-            raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
+            raise InputError(f"claim '{self.id}' is called '{words}' without a reason: give it in the note")
         if self.ours and self.printed is not None:
             raise InputError(f"claim '{self.id}' is one of our own questions: it has no printed value")
 
@@ -185,6 +186,7 @@ def assess(
     compared: float | None = None,
     missing: str = "",
     spread: Spread | None = None,
+    by_spread: bool = False,
 ) -> Claim:
     """Return a claim with the verdict by its registered bound.
 
@@ -195,13 +197,14 @@ def assess(
         note: How it was measured, and why it differs as far as known.
         holds: Whether a statement in words holds; only for claims registered as ``holds``.
         compared: The number to compare with the bound, if ``measured`` is not one (several numbers in words): for a
-        factor, the worst ratio to the printed number. missing: Why a measurement gave no number, such as the lack of a
-        run without a fall: nothing can be assessed. spread: Range over unpublished choices; required for an open
-        number.
+            factor, the worst ratio to the printed number.
+        missing: Why a measurement gave no number, such as the lack of a run without a fall: nothing can be assessed.
+        spread: Range over unpublished choices; required for an open number.
+        by_spread: Whether the share of runs decides instead of ``measured``: the claim must hold in all of them.
     """
     entry = registration().entry(experiment, id)
     bound = registration().bounds[entry.kind]
-    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing):
+    if (bound.rule == "holds") != (holds is not None) and not (entry.missing or missing or by_spread):
         raise InputError(
             f"claim '{id}' is assessed by '{bound.words()}': {'say' if holds is None else 'not by'} holds="
         )
@@ -214,12 +217,18 @@ def assess(
         verdict = "time"
     elif bound.rule == "range":
         verdict = "open"
+    elif by_spread:
+        if spread is None or spread.share is None:
+            raise InputError(f"claim '{id}' is assessed by a share of runs: its spread must have one")
+        verdict = _verdict(entry, spread.share == 1.0)
     else:
         good, how_far = _within(entry, bound, measured, holds, compared)
         verdict = _verdict(entry, good)
         note = " ".join(part for part in ("" if good else how_far, note) if part)
     if spread is not None:
         note = f"{note} {spread.words}".lstrip()
+    if entry.covers:
+        note = f"{note} The row covers: {entry.covers}.".lstrip()
     return Claim(
         id=id,
         claim=entry.claim,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from numpy.typing import ArrayLike
 
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 def hat(a: ndarray) -> Float[ndarray, "3 3"]:

@@ -76,6 +76,7 @@ class Entry:
     ours: bool = False  # our own question, not in any paper
     table: str = "behaviour"  # one of TABLES
     equations: tuple[str, ...] = ()  # for the table of equations: all equations covered by one evaluation
+    covers: str = ""  # other authors of the same finding, in a survey
     short: str = ""  # the claim in a few words, for a line about the whole paper
 
     @property
@@ -86,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Registration:
-    """The whole file."""
+    """The contents of ``registered.toml``."""
 
     bounds: Mapping[str, Bound]
     setups: Mapping[str, Mapping[str, Given]]

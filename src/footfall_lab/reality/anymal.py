@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,7 +32,8 @@ from footfall.sim.world import World
 from footfall.spatial.gravity import GRAVITY, STANDARD
 from footfall_lab.bench.timing import Task, interleaved, looped, pinned
 from footfall_lab.verify import pinocchio
-from nptrace._types import Foreign, PyTree
+from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 KP, KD, HEIGHT, STAND_TIME = 40.0, 1.0, 0.54, 250.0
 LIFT, FLIGHT, DROP_HEIGHT = 1.0, 2.0, 2.0  # [s], [s], [m]
@@ -178,7 +178,7 @@ class PinocchioFlight:
         small.appendBodyToJoint(1, pin.Inertia(1.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
         held, one, v = small.createData(), np.ones(1), np.full(model.nv, 0.1)
 
-        def both(model: Foreign, data: Foreign, q: ndarray, v: ndarray) -> None:
+        def both(model: object, data: object, q: ndarray, v: ndarray) -> None:
             pin.aba(model, data, q, v, v)
             pin.integrate(model, q, v)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -30,6 +29,7 @@ from footfall.sim.step import integrate_step
 from footfall.sim.world import World
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 BALLS, DROP, TIME = 49, 5.0, 20.0  # [m], [s]
 STEPS = (0.01, 0.004, 0.001, 0.0004)  # [s]

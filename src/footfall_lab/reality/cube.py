@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.search import Range, minimise
@@ -28,6 +27,7 @@ from footfall.sim.batch import Batch
 from footfall.sim.cores import cores
 from footfall_lab.reality.tosses import CORNERS, HALF, INERTIA, MASS, RATE, TossErrors, Tosses
 from nptrace._types import Foreign, Given, PyTree
+from nptrace.array_types import Float
 
 SUBSTEPS = 7  # per row: a step of 0.97 ms, close to the default
 FRICTION = Range("friction", 0.03, 1.0, 0.18, log=True)
@@ -57,7 +57,7 @@ class Nobody:
         return {}
 
     def __call__(
-        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: PyTree
+        self, t: float, robot: Robot, sensed: Sensed, command: Command, memory: object
     ) -> tuple[JointCommand, PyTree]:
         return JointCommand(), memory
 

@@ -14,13 +14,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 import footfall as ff
 from footfall.analysis.row_times import RowTimes, rebuild_times
 from footfall.errors import InputError, reason
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float, Int
 
 LEG_ORDER = (3, 4, 5, 0, 1, 2, 9, 10, 11, 6, 7, 8)  # theirs is RF, LF, RH, LH
 BLOCK = 0.5  # [s], block of the bootstrap

@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import footfall as ff
@@ -22,6 +21,7 @@ import nptrace
 from footfall.analysis.row_times import RowTimes
 from footfall.robot.model.description import Robot
 from footfall_lab.reality.mini_cheetah import BLOCK, FIT, GAP, Log
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjModel

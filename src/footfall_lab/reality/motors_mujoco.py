@@ -12,7 +12,6 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, RANGES, Encoders, Hanging
@@ -21,6 +20,7 @@ from footfall.mujoco.model import library
 from footfall.robot.files.export import to_mjcf
 from footfall.robot.model.description import Robot
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 GIVEN = ("armature", "damping", "dry_friction", "bias", "gain")
 

@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.analysis.hanging import COLUMNS, Encoders, Hanging
@@ -20,6 +19,7 @@ from footfall.errors import FootfallError
 from footfall.loading import load
 from footfall_lab.papers.claims import Claim, Table, beside_others
 from footfall_lab.reality.motors_mujoco import mujoco_angles, mujoco_motors
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,7 +162,7 @@ def figure(found: MotorsStudy) -> Figure:
     time_ = found.encoders.time[found.rows]
     window = (time_ > 16.0) & (time_ < 20.0)
     measured = found.encoders.measured[found.rows]
-    series = [("as the robot came", found.before, COLORS[5]), ("identified", found.after, COLORS[0])]
+    series = [("initial parameters", found.before, COLORS[5]), ("identified", found.after, COLORS[0])]
     if found.theirs is not None:
         series.append(("MuJoCo, identified", found.theirs, COLORS[2]))
     with style():

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from numpy import ndarray
 
 from footfall.spatial import quaternion
 from footfall.spatial.gravity import STANDARD
+from nptrace.array_types import Bool, Float, Int
 
 RATE = 148.0  # rows per second
 MASS, HALF, INERTIA = 0.37, 0.0524, 8.10e-4  # [kg], [m], [kg m²], from the source

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import MissingExtraError
+from nptrace.array_types import Float
 
 _EQUALITY = 5  # daqp's code
 TIME_LIMIT = 1.0  # [s], only against a hang: if a busy machine reached it, runs would differ

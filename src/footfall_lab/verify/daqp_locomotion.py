@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, ControllerInfo, JointCommand, Sensed
@@ -38,6 +37,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from footfall_lab.verify.daqp import Solution, solve_bounded, solve_qp
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 _FINE = 8  # samples of the schedule per step of the MPC
 

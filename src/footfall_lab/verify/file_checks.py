@@ -135,7 +135,7 @@ def _feet(robot: Robot, reading: dict[str, Json], other: str) -> Iterator[Check]
         yield _check("file_soles", other, both, [], CHOSEN_FOOT if chosen else TOLERANCE)
 
 
-def _bounded(value: Json) -> ndarray:
+def _bounded(value: object) -> ndarray:
     """Clip numbers so large that they mean no limit."""
     array = np.nan_to_num(np.asarray(value, dtype=float), posinf=UNLIMITED, neginf=-UNLIMITED)
     return np.clip(array, -UNLIMITED, UNLIMITED)

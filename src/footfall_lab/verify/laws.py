@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics, kinematics
@@ -20,6 +19,7 @@ from footfall.dynamics.formalisms import lagrange
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross_force, cross_force_matrix, cross_motion, cross_motion_matrix, quaternion, rotation
 from footfall.spatial.gravity import weight_of
+from nptrace.array_types import Float
 
 Sides = tuple[ndarray, ndarray] | None
 _STENCIL = ((1, 4 / 5), (2, -1 / 5), (3, 4 / 105), (4, -1 / 280))

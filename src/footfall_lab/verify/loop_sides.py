@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.closed_loops import closed_dynamics
@@ -25,6 +24,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.loops import Loop
 from footfall_lab.verify.pinocchio import Pinocchio
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from mujoco import MjsBody, MjSpec

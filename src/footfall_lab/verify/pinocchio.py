@@ -9,7 +9,6 @@ from __future__ import annotations
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.conversions import pinocchio_map, to_pinocchio_q
@@ -18,6 +17,7 @@ from footfall.mujoco.assembly import Part, parts_of, spring_energy
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 
 def library() -> ModuleType:

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -37,6 +36,7 @@ from footfall.sim.start import standing_start
 from footfall.spatial.rotation import about_z
 from footfall_lab.verify.daqp_locomotion import LocomotionByDaqp
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.formalisms import constrained, reduced, screw_system
@@ -18,6 +17,7 @@ from footfall.kinematics.iterative import product_of_exponentials
 from footfall.robot.model.description import Robot
 from footfall_lab.verify.pinocchio import Pinocchio
 from nptrace._types import Foreign, PyTree
+from nptrace.array_types import Float
 
 Side = dict[str, Callable[..., PyTree]]
 

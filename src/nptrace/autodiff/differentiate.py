@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nptrace._types import Given, PyTree
+from nptrace._types import PyTree
 from nptrace.autodiff import derivative
 from nptrace.autodiff.written_jacobian import LARGEST, WrittenJacobian, code_of, stored_code, written_program
 from nptrace.codegen import interpret
@@ -40,7 +40,7 @@ _SMALL = 2000  # operations: a Jacobian of at most this size is always written o
 def jacobian(
     function: Callable,
     *examples: object,
-    wrt: Given = 0,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,
@@ -158,7 +158,7 @@ def _written(
 def gradient(
     function: Callable,
     *examples: object,
-    wrt: Given = 0,
+    wrt: object = 0,
     target: str = "native",
     dtype: DTypeLike = np.float64,
     lanes: int | None = None,

@@ -222,6 +222,8 @@ def _chosen(values: Sequence[str]) -> str:
         return f"lane & 1 ? {b} : {a}"
     if a == b and c == d:
         return f"lane & 2 ? {c} : {a}"
+    if a == d and b == c:
+        return f"(lane + 1) & 2 ? {b} : {a}"
     return f"LANE(lane, {a}, {b}, {c}, {d})"
 
 

@@ -38,7 +38,7 @@ class Array(np.ndarray):
             active = numeric.tracer.get()
             self._made_in = None if active is None else active.scope
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
         from nptrace.frontend.dispatch import apply_ufunc
 
         return apply_ufunc(ufunc, method, inputs, options)
@@ -48,8 +48,8 @@ class Array(np.ndarray):
 
         return apply_function(function, args, kwargs)
 
-    # -- elements -------------------------------------------------------------------------------------------------
-    def __getitem__(self, index: Operand) -> Operand:
+    # -- elements ------------------------------------------------------------------------------------------------------
+    def __getitem__(self, index: object) -> Operand:
         if type(index) is not int and has_scalars(index):
             if is_truth(index):
                 raise refusal("a mask of traced values has no known size: use np.where(mask, x, 0) instead of x[mask]")
@@ -78,15 +78,15 @@ class Array(np.ndarray):
             return bool(self.view(np.ndarray).item())
         raise refusal("the truth of a traced array is not known while tracing: use np.where(condition, a, b)")
 
-    def __contains__(self, value: Operand) -> bool:
+    def __contains__(self, value: object) -> bool:
         if has_scalars(self) or has_scalars(value):
             raise refusal("`in` compares traced values: use np.any(np.abs(x - value) < tolerance) in np.where")
         return value in self.view(np.ndarray)
 
-    def fill(self, value: Operand) -> None:
+    def fill(self, value: object) -> None:
         self[...] = value
 
-    # -- attributes as for an array of floats -----------------------------------------------------------------------
+    # -- attributes as for an array of floats --------------------------------------------------------------------------
     @property
     def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
@@ -131,7 +131,7 @@ class Array(np.ndarray):
 def _known_only(name: str, remedy: str) -> None:
     """Return a method that reads values: it works on an Array of constants and raises on traced values."""
 
-    def method(self: Array, *args: Operand, **kwargs: Operand) -> Operand:
+    def method(self: Array, *args: object, **kwargs: object) -> Operand:
         if has_scalars(self) or has_scalars(args):
             raise refusal(f".{name}() of a traced array: {remedy}")
         numbers = plain_numbers(self)
@@ -159,9 +159,8 @@ for _names, _remedy in (
         _known_only(_name, _remedy)
 
 
-# -- construction and conversion
-# -----------------------------------------------------------------------------------------
-def wrap(values: Operand) -> Operand:
+# -- construction and conversion ---------------------------------------------------------------------------------------
+def wrap(values: object) -> Operand:
     """Return an object ndarray as an Array; a single element as it is."""
     if isinstance(values, np.ndarray):
         return values.view(Array) if values.ndim else values.item()
@@ -188,7 +187,7 @@ def plain(x: Operand) -> Operand:
     return x
 
 
-def plain_array(values: Operand) -> np.ndarray:
+def plain_array(values: object) -> np.ndarray:
     """Return a pytree of lists of traced values as a base-class object ndarray."""
     return _array(values, dtype=object).view(np.ndarray)
 
@@ -203,7 +202,7 @@ def has_scalars(values: Operand) -> bool:
     return type(values) in (list, tuple) and any(map(has_scalars, values))
 
 
-def has_symbols(values: Operand) -> bool:
+def has_symbols(values: object) -> bool:
     """Return whether a pytree of lists, arrays and numbers holds a traced value or a symbolic array."""
     if type(values) is Scalar or type(values) is Array:
         return True
@@ -212,7 +211,7 @@ def has_symbols(values: Operand) -> bool:
     return isinstance(values, (list, tuple)) and any(map(has_symbols, values))
 
 
-def is_truth(values: Operand) -> bool:
+def is_truth(values: object) -> bool:
     """Return whether all elements are truth values."""
     if type(values) is Scalar:
         return values.is_truth
@@ -224,7 +223,7 @@ def is_truth(values: Operand) -> bool:
     return values.size > 0 and all(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def holds_truths(values: Operand) -> bool:
+def holds_truths(values: object) -> bool:
     """Return whether any element is a truth value."""
     if type(values) is Scalar:
         return values.is_truth
@@ -236,14 +235,14 @@ def holds_truths(values: Operand) -> bool:
     return any(x.is_truth if type(x) is Scalar else type(x) in _TRUTHS for x in values.flat)
 
 
-def alike(values: Operand) -> Operand:
+def alike(values: object) -> Operand:
     """Return an object array of only truth values or only numbers: beside numbers, truth values become 0 or 1."""
     if isinstance(values, np.ndarray) and holds_truths(values) and not is_truth(values):
         return _to_numbers(values.view(np.ndarray))
     return values
 
 
-def known(index: Operand) -> Operand:
+def known(index: object) -> Operand:
     """Return an index with Arrays of constants as plain arrays (integers stay integers)."""
     if type(index) is Array:
         return _array(index.tolist())
@@ -252,14 +251,14 @@ def known(index: Operand) -> Operand:
     return index
 
 
-def plain_numbers(values: Operand) -> np.ndarray:
+def plain_numbers(values: object) -> np.ndarray:
     """Return a pytree without traced scalars as a float or boolean array."""
     if isinstance(values, np.ndarray) and values.view(np.ndarray).dtype != object:
         return values
     return _asarray(values, dtype=bool if is_truth(values) else float).view(np.ndarray)
 
 
-def counted(values: Operand) -> Operand:
+def counted(values: object) -> Operand:
     """Return truth values as 0 and 1, as in NumPy's sums."""
     base = plain(values)
     if isinstance(base, _TRUTHS):

@@ -61,7 +61,7 @@ def _of_list(original: Callable) -> Callable:
     """Convert lists to arrays first: NumPy's dispatch does not look inside lists."""
 
     @functools.wraps(original)
-    def function(*args: Operand, **kwargs: Operand) -> Operand:
+    def function(*args: object, **kwargs: object) -> Operand:
         if numeric.tracer.get() is not None:
             args = tuple(wrap(plain_array(x)) if type(x) in (list, tuple) and has_scalars(x) else x for x in args)
         return original(*args, **kwargs)

@@ -111,7 +111,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, options: dict[str, 
     return outs[0] if len(outs) == 1 else outs
 
 
-def _operand(x: Operand) -> Operand:
+def _operand(x: object) -> Operand:
     """Convert a list of traced values to an array of scalars, not of one-element arrays."""
     return plain_array(x) if type(x) in (list, tuple) and has_scalars(x) else plain(x)
 
@@ -141,13 +141,13 @@ def _check_dtype(ufunc: np.ufunc, inputs: tuple, dtype: DTypeLike | None) -> Non
     raise refusal(f"{_name(ufunc)}(..., dtype={np.dtype(dtype)}): every traced value is a real number")
 
 
-def truths(values: Operand) -> Operand:
+def truths(values: object) -> Operand:
     """Return whether values are nonzero: a logical reduction starts from a truth value too."""
     return wrap(UFUNCS[np.logical_or](_operand(values), False))
 
 
 def reduce(
-    rule: np.ufunc, values: Operand, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: Operand = None
+    rule: np.ufunc, values: object, axis: Axis = 0, out: None = None, keepdims: bool = False, initial: object = None
 ) -> Operand:
     """Return ``rule.reduce`` over any axes: NumPy reduces a Python function over one axis only."""
     a = _asarray(plain(truths(values) if rule in _IDENTITIES else values))
@@ -166,7 +166,7 @@ def reduce(
     return wrap(result)
 
 
-def _wrap_all(result: Operand) -> Operand:
+def _wrap_all(result: object) -> Operand:
     return tuple(map(wrap, result)) if isinstance(result, tuple) else wrap(result)
 
 
@@ -206,7 +206,7 @@ def apply_function(function: Callable, args: tuple, kwargs: dict[str, Operand]) 
     raise refusal(f"{_name(function)} cannot be traced: {REMEDIES.get(function, REMEDY)}")
 
 
-def _alike(result: Operand) -> Operand:
+def _alike(result: object) -> Operand:
     return wrap(alike(result))
 
 
@@ -216,7 +216,7 @@ def _numbers(x: Operand) -> Operand:
     return plain_numbers(x) if type(x) is Array else x
 
 
-def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: Operand, **options: Operand) -> Operand:
+def _scalar_ufunc(self: Scalar, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> Operand:
     return apply_ufunc(ufunc, method, inputs, options)
 
 

@@ -39,14 +39,14 @@ from nptrace.ir.refusal import refusal
 _where = np.frompyfunc(select, 3, 1)
 
 
-# -- choices ---------------------------------------------------------------------------------------------------------
-def where(condition: Operand, *branches: Operand) -> Operand:
+# -- choices -----------------------------------------------------------------------------------------------------------
+def where(condition: object, *branches: object) -> Operand:
     if len(branches) != 2:
         raise refusal("np.where(condition) finds positions by value: use np.where(condition, a, b)")
     return wrap(alike(_where(_elements(condition), *map(_elements, branches))))
 
 
-def _elements(x: Operand) -> Operand:
+def _elements(x: object) -> Operand:
     return plain(x) if not isinstance(x, (list, tuple)) else plain_array(x)
 
 
@@ -74,7 +74,7 @@ def clip(
     return _deliver(np.positive(result) if result is a else result, out)
 
 
-def _deliver(result: Operand, out: object) -> Operand:
+def _deliver(result: object, out: object) -> Operand:
     if out is None:
         return result
     if type(out) is not Array:
@@ -101,14 +101,14 @@ def isclose(a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, 
     return (near & np.isfinite(b)) | ((a <= b) & (a >= b))  # an infinity is close only to itself
 
 
-# -- reductions ------------------------------------------------------------------------------------------------------
+# -- reductions --------------------------------------------------------------------------------------------------------
 def _reduction(ufunc: np.ufunc) -> Callable[..., Operand]:
     def function(
-        a: Operand,
+        a: object,
         axis: Axis = None,
         out: object = None,
         keepdims: object = False,
-        initial: Operand = None,
+        initial: object = None,
         where: object = True,
     ) -> Operand:
         if where is not True and where is not np._NoValue:
@@ -185,7 +185,7 @@ def vector_norm(x: Operand, *, axis: Axis = None, keepdims: bool = False, ord: G
     return norm(x, ord, axis, keepdims)
 
 
-def diff(a: Operand, n: int = 1, axis: int = -1, **ends: Operand) -> Operand:
+def diff(a: object, n: int = 1, axis: int = -1, **ends: object) -> Operand:
     if is_truth(a):
         raise refusal("np.diff of booleans: convert them to numbers first (1.0 * condition)")
     return wrap(np.diff(plain(a), n, axis, **{k: plain(v) for k, v in ends.items()}))
@@ -200,7 +200,7 @@ def matrix_power(a: Operand, n: int) -> Operand:
     return result
 
 
-# -- numbers ---------------------------------------------------------------------------------------------------------
+# -- numbers -----------------------------------------------------------------------------------------------------------
 def round_to(a: Operand, decimals: int = 0, out: object = None) -> Operand:
     if decimals < 0:
         raise refusal("np.round to tens or hundreds: divide, np.rint, and multiply")
@@ -293,8 +293,7 @@ def count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> O
     return np.sum(a, axis=axis, keepdims=keepdims)
 
 
-# -- constructing arrays
-# ---------------------------------------------------------------------------------------------------
+# -- constructing arrays -----------------------------------------------------------------------------------------------
 def _like(fill: float) -> Callable[..., Operand]:
     def make(
         prototype: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Given = None
@@ -307,12 +306,12 @@ def _like(fill: float) -> Callable[..., Operand]:
 
 
 def full_like(
-    prototype: Operand,
-    fill_value: Operand,
+    prototype: object,
+    fill_value: object,
     dtype: DTypeLike | None = None,
     order: str = "K",
     subok: bool = True,
-    shape: Given = None,
+    shape: object = None,
 ) -> Operand:
     out = _like(0.0)(prototype, dtype, shape=shape)
     out[...] = fill_value
@@ -352,7 +351,7 @@ def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Operan
     dst[...] = src if where is True else np.where(where, src, dst)
 
 
-def fill_diagonal(a: Operand, val: Operand, wrap: bool = False) -> None:
+def fill_diagonal(a: object, val: object, wrap: bool = False) -> None:
     if type(a) is not Array:
         raise refusal("np.fill_diagonal of a float array with traced values: create it with np.zeros first")
     check_writable(a)

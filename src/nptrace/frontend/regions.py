@@ -35,7 +35,7 @@ class Tracer:
         self.scope = 0  # a number for every loop body that was entered; 0 is outside all loops
         self._bodies = 0
 
-    def lookup(self, table: Operand, position: tuple) -> Operand:
+    def lookup(self, table: object, position: tuple) -> Operand:
         graph = self.graph
         read: Callable[..., Node]
         if has_scalars(table):
@@ -63,7 +63,7 @@ class Tracer:
         found = np.frompyfunc(one, len(words), len(parts))(*map(plain, words))
         return [wrap(x) for x in (found if len(parts) > 1 else [found])]
 
-    def _run_time_table(self, table: Operand) -> tuple[int, tuple[int, ...]]:
+    def _run_time_table(self, table: object) -> tuple[int, tuple[int, ...]]:
         """Return (first input, shape) of a table whose elements are consecutive inputs."""
         table = plain(table) if isinstance(table, np.ndarray) else plain_array(table)
         at = [self.graph.nodes[x.node] if type(x) is Scalar else () for x in table.ravel()]
@@ -84,15 +84,15 @@ class Tracer:
                 nodes[k] = graph.no_fold(known, (name, k))
         return symbols(graph, nodes, np.shape(values))
 
-    def stop_gradient(self, x: PyTree) -> PyTree:
+    def stop_gradient(self, x: object) -> PyTree:
         """Return x without a derivative, in a trace that is to be differentiated."""
         return self._each(self.graph.stop_gradient, x) if self.differentiable else x
 
-    def gradient_bottleneck(self, x: PyTree) -> PyTree:
+    def gradient_bottleneck(self, x: object) -> PyTree:
         """Implement ``nptrace.gradient_bottleneck``."""
         return self._each(self.graph.gradient_bottleneck, x) if self.differentiable else x
 
-    def custom_fixed_point(self, found: PyTree, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
+    def custom_fixed_point(self, found: object, closer: Callable[[PyTree], PyTree], always: bool = True) -> PyTree:
         valid = always or self.assume_valid or (self.invalid_flags is not None and self.scope == 0)
         if not self.differentiable or not valid:
             return found
@@ -126,14 +126,14 @@ class Tracer:
         self,
         count: int,
         body: Callable[[PyTree, PyTree], PyTree],
-        carry: PyTree,
+        carry: object,
         until: Callable[[PyTree], PyTree] | None = None,
         check_first: bool = False,
         body_holds: bool = False,
     ) -> PyTree:
         if isinstance(count, Scalar) or int(count) != count or count < 0:
             given = "a traced value" if isinstance(count, Scalar) else repr(count)
-            raise refusal(f"repeat: the count must be an integer that is known while tracing, not {given}")
+            raise refusal(f"repeat: the count must be a whole number that is known while tracing, not {given}")
         if until is None:
             loop = _Loop(self, "repeat", int(count), carry)
             loop.close(lambda before: (body(loop.counter(), before), None))
@@ -155,7 +155,7 @@ class Tracer:
         return loop.carried()[0]
 
     def scan(
-        self, body: Callable[[PyTree, PyTree], PyTree], carry: PyTree, rows: PyTree, reverse: bool
+        self, body: Callable[[PyTree, PyTree], PyTree], carry: object, rows: object, reverse: bool
     ) -> tuple[PyTree, PyTree]:
         graph = self.graph
         leaves, rebuild = tree.flatten(rows, truths=True)
@@ -178,7 +178,7 @@ class Tracer:
         ]
         row = rebuild(_refill(graph, nodes, [shape[1:] for shape in shapes], truths))
 
-        def iteration(before: PyTree) -> tuple[PyTree, PyTree]:
+        def iteration(before: object) -> tuple[PyTree, PyTree]:
             both = body(before, row)
             if not isinstance(both, tuple) or len(both) != 2:
                 raise refusal("scan: the body must return (carry, row), a pair")
@@ -212,7 +212,7 @@ class Tracer:
 class _Loop:
     """A loop under construction: its region, its carry, and the values that it keeps from every iteration."""
 
-    def __init__(self, tracer: Tracer, name: str, count: int, carry: PyTree, reverse: bool = False) -> None:
+    def __init__(self, tracer: Tracer, name: str, count: int, carry: object, reverse: bool = False) -> None:
         self.tracer, self.name, self.count, self.carry = tracer, name, count, carry
         self.leaves, self.rebuild = tree.flatten(carry, truths=True)
         self.shapes, self.truths = tree.shapes(self.leaves), [is_truth(leaf) for leaf in self.leaves]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from nptrace import numeric
-from nptrace._types import Operand, PyTree
+from nptrace._types import PyTree
 from nptrace.errors import TraceError
 from nptrace.frontend import tree
 from nptrace.frontend.array import elements, is_truth
@@ -104,7 +104,7 @@ def trace(
     )
 
 
-def _check_numeric(leaf: Operand) -> None:
+def _check_numeric(leaf: object) -> None:
     kind = np.asarray(leaf).dtype
     if kind.kind not in "fiub":
         raise TraceError(f"an example holds an array of {kind}: traced values are real numbers")

@@ -23,7 +23,7 @@ class Arithmetic:
     _constants: dict[float, Node] = field(default_factory=dict)  # except zeros, of which there are two
     _zero: Node | None = None  # the positive one
 
-    # -- leaves ---------------------------------------------------------------------------------------------------
+    # -- leaves --------------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Hashable) -> Node:
         """Return the node of this exact tuple, creating it on first use. No simplification."""
         key = (op, *operands)
@@ -44,7 +44,7 @@ class Arithmetic:
         try:
             value = float(value)
         except OverflowError:
-            raise refusal("an integer is too large for a float") from None
+            raise refusal("a whole number is too large for a float") from None
         if value != value:
             value = math.nan  # one NaN, so that two traces can be compared
         key = ("const", value, math.copysign(1.0, value))  # 0.0 == -0.0, but they are different constants
@@ -72,7 +72,7 @@ class Arithmetic:
         """Return the number of a constant node, or None; also None for a constant that must not be folded."""
         return _value(self.nodes[i])
 
-    # -- arithmetic -----------------------------------------------------------------------------------------------
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
     def add(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always

@@ -124,7 +124,7 @@ class Function:
         except TypeError:
             steps = -1
         if steps < 0:
-            raise InputError(f"{self.__name__}.advance: steps must be an integer, zero or more")
+            raise InputError(f"{self.__name__}.advance: steps must be a whole number, zero or more")
         return steps
 
 

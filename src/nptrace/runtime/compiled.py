@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from nptrace import errors
-from nptrace._types import Given
 from nptrace.codegen import llvm
 from nptrace.codegen.emit import Layout, first_is_state
 from nptrace.errors import InputError
@@ -61,7 +60,7 @@ def compile(
     verify: bool = True,
     names: Sequence[str] | None = None,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -130,7 +129,7 @@ def assemble(
     lanes: int | None = None,
     cache: CacheChoice = True,
     key: str | None = None,
-    shared: Given = (),
+    shared: object = (),
     host: machine.Host | None = None,
     vectorize: bool = True,
 ) -> Function:
@@ -233,8 +232,7 @@ def flattened_steps(code: Program, layout: Layout) -> Program:
     return flat
 
 
-# -- code stored under a caller's key
-# ------------------------------------------------------------------------------------------------
+# -- code stored under a caller's key ----------------------------------------------------------------------------------
 def load(
     key: str,
     *,
@@ -267,7 +265,7 @@ def load(
 
 
 def _fits(
-    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: Given
+    found: Native | Batch, function: Callable, examples: Sequence, names: Sequence[str] | None, shared: object
 ) -> bool:
     """Return whether stored code takes these arguments, in case the key is not specific enough."""
     sig: Signature = found.signature
@@ -315,7 +313,7 @@ def own_sources() -> str:
     return state.hexdigest()
 
 
-# -- options ----------------------------------------------------------------------------------------------------------
+# -- options -----------------------------------------------------------------------------------------------------------
 def _width(target: str, lanes: int | None) -> int | None:
     """Return the lane width that target and caller determine, or None."""
     if target == "native":

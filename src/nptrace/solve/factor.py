@@ -7,8 +7,9 @@ unknowns that are coupled to few others first, as in any sparse factorisation. `
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
+
+from nptrace.array_types import Float
 
 
 def cholesky(A: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:

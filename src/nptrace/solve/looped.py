@@ -7,11 +7,11 @@ times the work of the unrolled factorization, and compiles thirty times as fast 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import PyTree, Scalar
+from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[ndarray, "n"]]:
@@ -19,7 +19,7 @@ def ldl_rows(A: Float[ndarray, "n n"]) -> tuple[Float[ndarray, "n n"], Float[nda
     n = len(A)
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def eliminate(rest: PyTree, _: Scalar) -> tuple[PyTree, tuple[PyTree, PyTree]]:
+    def eliminate(rest: ndarray, _: Scalar) -> tuple[ndarray, tuple[ndarray, ndarray]]:
         inverse = 1.0 / rest[0, 0]
         below = rest[1:, 0]
         column = below * inverse
@@ -40,12 +40,12 @@ def ldl_rows_solve(
     columns, inverse = factors
     zero = np.zeros(1)
 
-    def forward(rest: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def forward(rest: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         column, inverse = row
         after = np.concatenate([rest[1:], zero]) - column * rest[0]
         return after, rest[0] * inverse
 
-    def backward(found: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def backward(found: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         column, value = row
         x = value - column @ found
         return np.concatenate([np.stack([x]), found[:-1]]), x
@@ -82,7 +82,7 @@ def weighted_squares(A: Float[ndarray, "m n"], weight: Float[ndarray, "m"]) -> F
     n = A.shape[1]
     lower = np.tril(np.ones((n, n))) > 0.5
 
-    def add(total: PyTree, row: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
+    def add(total: ndarray, row: tuple[ndarray, ndarray]) -> tuple[ndarray, ndarray]:
         a, w = row
         return np.where(lower, total + np.outer(w * a, a), 0.0), w
 

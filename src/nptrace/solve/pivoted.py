@@ -7,9 +7,9 @@ fast enough for a dozen unknowns. ``factor`` is faster for symmetric matrices.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from nptrace.array_types import Float
 from nptrace.numeric import select
 
 

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import ldl, ldl_solve
 from nptrace.solve.looped import Rows, ldl_rows, ldl_rows_solve, weighted_squares
 from nptrace.solve.precision import reachable
@@ -41,21 +41,21 @@ class QP:
 
     H: PyTree  # Float[ndarray, "n n"], or Rows
     f: Float[ndarray, "n"]
-    A: PyTree  # Float[ndarray, "m n"]
+    A: PyTree  # Float[ndarray, "m n"], or Rows
     low: Float[ndarray, "m"]
     high: Float[ndarray, "m"]
-    E: PyTree  # Float[ndarray, "p n"]
+    E: PyTree  # Float[ndarray, "p n"], or Rows
     e: Float[ndarray, "p"]
 
     @staticmethod
     def of(
         H: ndarray,
         f: ndarray,
-        A: PyTree = None,
-        low: PyTree = None,
-        high: PyTree = None,
-        E: PyTree = None,
-        e: PyTree = None,
+        A: ndarray | None = None,
+        low: ndarray | None = None,
+        high: ndarray | None = None,
+        E: ndarray | None = None,
+        e: ndarray | None = None,
     ) -> QP:
         """Return a QP with defaults for missing arguments."""
         n = len(f)
@@ -98,7 +98,7 @@ class QPSolution:
     gap: Scalar  # mean product of slack and multiplier
     point: QPIterate
 
-    def or_else(self, fallback: PyTree) -> PyTree:
+    def or_else(self, fallback: ndarray) -> ndarray:
         """Return the solution if there is one, else ``fallback``."""
         return np.where(self.converged > 0.5, self.x, fallback)
 
@@ -171,7 +171,7 @@ def _solve(
     has_low, has_high = _bounded(qp)
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
 
-    def better(_: Operand, carry: tuple[QPIterate, PyTree, PyTree]) -> tuple[QPIterate, PyTree, PyTree]:
+    def better(_: Scalar, carry: tuple[QPIterate, ndarray, ndarray]) -> tuple[QPIterate, ndarray, ndarray]:
         before, last, count = carry
         newton = _Newton(qp, before)
         straight = newton.step(0.0, None)
@@ -186,7 +186,7 @@ def _solve(
         done = ended | ~(error < _LOST)
         return _chosen(done, before, after), np.where(ended, last, error), np.where(done, count, count + 1.0)
 
-    def good(carry: tuple[QPIterate, PyTree, PyTree]) -> Operand:
+    def good(carry: tuple[QPIterate, ndarray, ndarray]) -> Operand:
         return (carry[1] < goal) | ~(carry[1] < _LOST)
 
     carry = (free if start is None else start, np.asarray(0.5 * _LOST), np.asarray(0.0))
@@ -209,7 +209,7 @@ def _solve(
     )
 
 
-def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+def residuals(qp: QP, point: QPIterate, bounds: tuple[ndarray, ndarray]) -> tuple[Scalar, Scalar, Scalar]:
     """Return (largest violation, largest remaining gradient, mean of slack times multiplier)."""
     has_low, has_high = _bounded(qp)
     reach = qp.A @ point.x
@@ -220,7 +220,7 @@ def residuals(qp: QP, point: QPIterate, bounds: PyTree) -> tuple[PyTree, PyTree,
     return primal, _largest(np.abs(_gradient(qp, point))), gap
 
 
-def _bounded(qp: QP) -> tuple[PyTree, PyTree]:
+def _bounded(qp: QP) -> tuple[ndarray, ndarray]:
     """Return which bounds are finite; NaN counts as a bound, so that it invalidates the result."""
     return ~(qp.low <= -INFINITE), ~(qp.high >= INFINITE)
 
@@ -244,7 +244,9 @@ def _least(values: Operand) -> Operand:
     return np.min(values) if len(values) else np.asarray(1.0)
 
 
-def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTree) -> tuple[QPIterate, PyTree]:
+def _improved(
+    newton: _Newton, straight: QPIterate, bounds: tuple[ndarray, ndarray], levels: Scalar
+) -> tuple[QPIterate, Scalar]:
     """Return (next point, its error) after one predictor-corrector step.
 
     Residuals are linear: a step of length a reduces them by 1 - a. The corrector may cycle (Cartis 2009), and did so in
@@ -264,7 +266,7 @@ def _improved(newton: _Newton, straight: QPIterate, bounds: PyTree, levels: PyTr
     return after, np.maximum((1.0 - far) * newton.residual(), gap) / _heaviness(after)
 
 
-def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., PyTree], PyTree]:
+def _factored(qp: QP, weight: Operand) -> tuple[Callable[..., ndarray], tuple[ndarray, ndarray]]:
     """Return (solve function, factors) of [H + AᵀWA, Eᵀ; E, 0]."""
     n, p = len(qp.f), len(qp.e)
     K = np.zeros((n + p, n + p))
@@ -293,7 +295,12 @@ class _Newton:
         self.gradient, self.miss = _gradient(qp, point), qp.E @ point.x - qp.e
 
     def step(
-        self, goal: Scalar, bend: QPIterate | None, part: PyTree = 1.0, low: PyTree = None, high: PyTree = None
+        self,
+        goal: Scalar,
+        bend: QPIterate | None,
+        part: Scalar = 1.0,
+        low: ndarray | None = None,
+        high: ndarray | None = None,
     ) -> QPIterate:
         """Step towards slack times multiplier = goal, with ``part`` of the second-order term of step ``bend``."""
         point, qp = self.point, self.qp
@@ -326,7 +333,7 @@ class _Newton:
         """Return the largest violation or gradient."""
         return _largest(np.abs(np.concatenate([self.miss_low, self.miss_high, self.miss, self.gradient])))
 
-    def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, PyTree]:
+    def unbounded(self, straight: QPIterate, least: float, multiplier: float) -> tuple[QPIterate, Scalar]:
         """Return (the point after a step without multipliers, whether it satisfies all bounds and is the solution)."""
         end = _moved(self.point, straight, 1.0)
         slack = np.concatenate(

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
+from nptrace.array_types import Float
 from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 

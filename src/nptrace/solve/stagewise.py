@@ -9,13 +9,14 @@ from inputs, so that the dynamics hold at every iterate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import numeric
-from nptrace._types import Operand, PyTree, Scalar
+from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.precision import reachable
 from nptrace.solve.riccati import Gains, before, riccati_step
 
@@ -93,9 +94,7 @@ def _solve(stages: Stages, x: ndarray, start: StagewiseIterate, iterations: int,
     bounds = np.maximum(np.sum(np.where(has_low, 1.0, 0.0)) + np.sum(np.where(has_high, 1.0, 0.0)), 1.0)
     primal, dual, gap = _residuals(stages, start, bounds)
 
-    def better(
-        _: Scalar, carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree]
-    ) -> tuple[StagewiseIterate, PyTree, PyTree, PyTree]:
+    def better(_: Scalar, carry: _Carry) -> _Carry:
         point, left, gap, count = carry
         after, far, gap = _improved(stages, point, bounds, gap, _good(carry, goal))
         return after, (1.0 - far) * left, gap, count + np.where(far > 0.0, 1.0, 0.0)
@@ -119,10 +118,13 @@ def _solve(stages: Stages, x: ndarray, start: StagewiseIterate, iterations: int,
     )
 
 
+_Carry: TypeAlias = "tuple[StagewiseIterate, Scalar, Scalar, Scalar]"  # point, residual, gap, iterations
+
+
 def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) -> Float[ndarray, "N n"]:
     """Return the states after every stage."""
 
-    def stage(x: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, PyTree]:
+    def stage(x: ndarray, row: tuple[ndarray, ...]) -> tuple[ndarray, ndarray]:
         A, B, c, u = row
         after = A @ x + B @ u + c
         return after, after
@@ -130,18 +132,18 @@ def rollout(stages: Stages, x: Float[ndarray, "n"], u: Float[ndarray, "N m"]) ->
     return numeric.scan(stage, x, (stages.A, stages.B, stages.c, u))[1]
 
 
-def _good(carry: tuple[StagewiseIterate, PyTree, PyTree, PyTree], tolerance: Scalar) -> Operand:
+def _good(carry: _Carry, tolerance: Scalar) -> Operand:
     error = np.maximum(carry[1], carry[2])
     return (error < tolerance) | ~(error < _LOST)
 
 
-def _bounded(stages: Stages) -> tuple[PyTree, PyTree]:
+def _bounded(stages: Stages) -> tuple[ndarray, ndarray]:
     """Return which bounds are finite; NaN counts as a bound, so that it invalidates the result."""
     return ~(stages.low <= -INFINITE), ~(stages.high >= INFINITE)
 
 
 def _start(stages: Stages, x: ndarray, guess: ndarray, least: float, multiplier: float) -> StagewiseIterate:
-    def stage(x: PyTree, row: tuple[Stages, PyTree]) -> tuple[PyTree, StagewiseIterate]:
+    def stage(x: ndarray, row: tuple[Stages, ndarray]) -> tuple[ndarray, StagewiseIterate]:
         s, u = row
         after = s.A @ x + s.B @ u + s.c
         reach = s.C @ after + s.D @ u
@@ -161,14 +163,14 @@ class _Sums:
     """Sums that determine the length of a step and the gap after it."""
 
     shrink: Scalar  # largest relative decrease of a slack or multiplier
-    products: PyTree  # Σ slack · multiplier, by powers of the length
-    slopes: PyTree
-    squares: PyTree
+    products: Scalar  # Σ slack · multiplier, by powers of the length
+    slopes: Scalar
+    squares: Scalar
 
 
 def _improved(
-    stages: Stages, point: StagewiseIterate, bounds: PyTree, gap: Scalar, done: Scalar
-) -> tuple[StagewiseIterate, PyTree, PyTree]:
+    stages: Stages, point: StagewiseIterate, bounds: Scalar, gap: Scalar, done: ndarray
+) -> tuple[StagewiseIterate, Scalar, Scalar]:
     """Return (next point, step length, gap) of a predictor-corrector step; a finished point is unchanged."""
     gains = _gains(stages, point)
     zero = 0.0 * gap
@@ -181,7 +183,7 @@ def _improved(
     lost = ~(after < _LOST) | ~(sums.shrink < np.inf)
     stays = done | lost
 
-    def move(carry: PyTree, row: tuple[StagewiseIterate, StagewiseIterate]) -> tuple[PyTree, StagewiseIterate]:
+    def move(carry: Scalar, row: tuple[StagewiseIterate, StagewiseIterate]) -> tuple[Scalar, StagewiseIterate]:
         return carry, _moved(*row, far, stays)
 
     moved = numeric.scan(move, zero, (point, bent))[1]
@@ -191,7 +193,7 @@ def _improved(
 def _gains(stages: Stages, point: StagewiseIterate) -> Gains:
     """Return the matrices of the backward sweep."""
 
-    def stage(P: PyTree, row: tuple[Stages, StagewiseIterate]) -> tuple[PyTree, Gains]:
+    def stage(P: ndarray, row: tuple[Stages, StagewiseIterate]) -> tuple[ndarray, Gains]:
         s, at = row
         W = (at.mult_lower / at.slack_lower + at.mult_upper / at.slack_upper)[:, None]
         gains, P = riccati_step(s.A, s.B, s.R + s.D.T @ (W * s.D), s.D.T @ (W * s.C), P + s.Q + s.C.T @ (W * s.C))
@@ -205,11 +207,11 @@ def _gains(stages: Stages, point: StagewiseIterate) -> Gains:
 class _Push:
     """The linear terms of a stage, with the residuals and targets of its bounds."""
 
-    y: PyTree
-    left: PyTree
-    right: PyTree
-    miss_low: PyTree
-    miss_high: PyTree
+    y: ndarray
+    left: ndarray
+    right: ndarray
+    miss_low: ndarray
+    miss_high: ndarray
 
 
 def _step(
@@ -222,7 +224,7 @@ def _step(
 ) -> tuple[StagewiseIterate, _Sums]:
     """Step towards slack times multiplier = goal, or its current value (``keeps``); ``bend``: the predictor step."""
 
-    def back(p: PyTree, row: tuple[PyTree, ...]) -> tuple[PyTree, _Push]:
+    def back(p: ndarray, row: tuple[Stages, StagewiseIterate, Gains, StagewiseIterate | None]) -> tuple[ndarray, _Push]:
         s, at, gain, bend = row
         has_low, has_high = _bounded(s)
         reach = s.C @ at.x + s.D @ at.u
@@ -243,7 +245,9 @@ def _step(
     n = stages.A.shape[1]
     _, pushes = numeric.scan(back, np.zeros(n), (stages, point, gains, bend), reverse=True)
 
-    def forth(carry: tuple[PyTree, _Sums], row: tuple[PyTree, ...]) -> tuple[PyTree, StagewiseIterate]:
+    def forth(
+        carry: tuple[ndarray, _Sums], row: tuple[Stages, StagewiseIterate, Gains, _Push]
+    ) -> tuple[tuple[ndarray, _Sums], StagewiseIterate]:
         dx, sums = carry
         s, at, gain, push = row
         du = gain.input(push.y, dx)
@@ -256,7 +260,7 @@ def _step(
     return step, sums
 
 
-def _slacks(s: Stages, at: StagewiseIterate, push: _Push, du: PyTree, dx: PyTree) -> StagewiseIterate:
+def _slacks(s: Stages, at: StagewiseIterate, push: _Push, du: ndarray, dx: ndarray) -> StagewiseIterate:
     """Return a step of inputs and states with the steps of slacks and multipliers."""
     has_low, has_high = _bounded(s)
     reach = s.C @ dx + s.D @ du
@@ -292,15 +296,17 @@ def _added(s: Stages, sums: _Sums, at: StagewiseIterate, step: StagewiseIterate)
     )
 
 
-def _moved(point: StagewiseIterate, step: StagewiseIterate, far: Scalar, stays: PyTree = False) -> StagewiseIterate:
+def _moved(point: StagewiseIterate, step: StagewiseIterate, far: Scalar, stays: Scalar = False) -> StagewiseIterate:
     pairs = {key: (getattr(point, key), getattr(step, key)) for key in StagewiseIterate.__dataclass_fields__}
     return StagewiseIterate(**{key: np.where(stays, a, a + far * b) for key, (a, b) in pairs.items()})
 
 
-def _residuals(stages: Stages, point: StagewiseIterate, bounds: PyTree) -> tuple[PyTree, PyTree, PyTree]:
+def _residuals(stages: Stages, point: StagewiseIterate, bounds: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """Return (largest violation, largest derivative by an input, mean of slack times multiplier)."""
 
-    def stage(carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate]) -> tuple[tuple[PyTree, ...], PyTree]:
+    def stage(
+        carry: tuple[ndarray, Scalar, Scalar, Scalar], row: tuple[Stages, StagewiseIterate]
+    ) -> tuple[tuple[ndarray, Scalar, Scalar, Scalar], Scalar]:
         costate, primal, dual, gap = carry
         s, at = row
         has_low, has_high = _bounded(s)
@@ -340,8 +346,8 @@ def _contradiction(stages: Stages, x: ndarray, point: StagewiseIterate) -> Scala
     free = rollout(stages, x, 0.0 * point.u)
 
     def stage(
-        carry: tuple[PyTree, ...], row: tuple[Stages, StagewiseIterate, PyTree]
-    ) -> tuple[tuple[PyTree, ...], PyTree]:
+        carry: tuple[ndarray, Scalar, Scalar], row: tuple[Stages, StagewiseIterate, ndarray]
+    ) -> tuple[tuple[ndarray, Scalar, Scalar], Scalar]:
         costate, left, value = carry
         s, at, free = row
         has_low, has_high = _bounded(s)

@@ -204,8 +204,8 @@ def _refill(value: Foreign, held: Foreign) -> None:
         (value.extend if isinstance(value, (list, deque)) else value.update)(held)
 
 
-def _visit_object(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
-    kind: Foreign = type(value)
+def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
+    kind: type = type(value)
     if hasattr(kind, "__next__") and not isinstance(kind.__next__, types.FunctionType):
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
@@ -214,9 +214,8 @@ def _visit_object(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
 
 
-@functools.cache
 def _keeps_more(kind: type) -> bool:
-    """Return whether objects keep something beside their attributes: those of Python's own classes in C, and theirs."""
+    """Return whether objects have state besides their attributes, as those of compiled standard classes have."""
     compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)
     return any(base.__module__.partition(".")[0] in sys.stdlib_module_names for base in compiled)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from simulated_bodies import ball
+from simulated_bodies import ball, pendulum
 
 import footfall as ff
 from footfall.contact import Compliant, StickSlip
@@ -79,3 +79,25 @@ def test_nothing_is_said_of_the_default_law(name):
         warnings.simplefilter("error")
         for dt in (1e-4, 1e-3, 2e-3, 4e-3):
             ff.Simulation(ff.load(name), dt=dt, controller=ff.control.Hold(rate=250) if dt > 1e-3 else None)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.02])
+def test_a_joint_spring_that_the_step_damps_is_warned_of_by_as_much_as_it_is_damped(damping):
+    """A rod on a spring loses as much as the warning's formula says, and no word is said where that does not show."""
+    robot, I = pendulum(1, 0.3, 0.5, stiffness=20.0, damping=damping), 0.5 * 0.3**2 / 3  # noqa: E741 as in papers
+    joints = ff.sim.JointModel(motor_limits=False, dry_friction=False, end_stops=False)
+    options = {"gravity": (0.0, 0.0, 0.0), "start": ([0.1], [0.0]), "joints": joints}
+
+    def left(simulation):
+        recording = simulation.run(0.5)
+        return (recording["kinetic"] + recording["potential"])[-1] / (0.5 * 20.0 * 0.1**2)
+
+    with pytest.warns(UserWarning, match=r"'hinge0' is damped by the step.* dt K = 0.02"):
+        slow = ff.Simulation(robot, nothing, **options)
+    assert left(slow) == pytest.approx(np.exp(-(damping + 0.02) / I * 0.5), rel=0.15)
+    exact = ff.Simulation(robot, nothing, integrator="semi_implicit_euler", **options)
+    assert left(exact) == pytest.approx(np.exp(-damping / I * 0.5), rel=0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ff.Simulation(robot.replace({"hinge0.damping": 0.2}), nothing, **options)
+        ff.Simulation(robot, nothing, dt=1e-4, **options)

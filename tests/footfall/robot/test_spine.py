@@ -88,6 +88,7 @@ def adrift(stiffness, damping, **options):
     return (energy - energy[0]) / (0.5 * stiffness * (0.15**2 + 0.05**2))
 
 
+@pytest.mark.filterwarnings("ignore:.*damped by the step")
 def test_a_passive_spine_keeps_its_energy_unless_it_has_a_damper():
     """By fine explicit steps to their order; the usual implicit ones only ever lose, the less the softer it is."""
     assert np.abs(adrift(610.0, 0.0, integrator="heun", dt=1e-4)).max() < 1e-3

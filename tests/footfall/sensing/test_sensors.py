@@ -386,7 +386,7 @@ def test_a_users_controller_may_have_noise_of_its_own_for_every_robot():
         def memory_of_robots(self, memory, numbers):
             return {**memory, "tick": np.zeros((2, 3))}
 
-    with pytest.raises(InputError, match=r"Wrong: memory_of_robots gave an array of shape \(2, 3\)"):
+    with pytest.raises(InputError, match=r"Wrong: memory_of_robots returned an array of shape \(2, 3\)"):
         ff.Batch(CHEETAH, 4, Wrong())
 
 

@@ -103,7 +103,10 @@ def test_a_short_tick_of_many_robots_gets_one_thread_per_robot():
     short = TickSource(
         CHEETAH, TROT, threads=4, shortest=gpu.SHORT, dt=1e-4, joints=ff.sim.JointModel.ideal(), **explicit
     )
-    assert (long.threads, short.threads) == (4, 1)
+    planning = TickSource(CHEETAH, TROT, threads=4, shortest=gpu.SHORT, contact=ff.contact.Planning())
+    assert (long.threads, short.threads, planning.threads) == (4, 1, 1)
+    assert "all_parked" in planning.text
+    assert planning.block == gpu.WARP
 
 
 def test_a_robot_with_four_like_legs_may_have_four_threads():

@@ -83,3 +83,41 @@ def test_occupancy_is_what_robots_need_of_the_work_of_all_lanes():
     assert solution_report(counts, 2, one_loop=False)["occupancy"] == 12.0 / (2 * 6 + 4)
     assert solution_report(counts, 2, one_loop=False)["slowest"] == (3 + 3 + 2 + 2) / 4
     assert solution_report(counts[:1], 2, one_loop=True)["solutions"] == 2.0
+
+
+@pytest.mark.parametrize(("robots", "long", "brief"), [(100, (4, True), (4, False)), (30_000, (2, True), (4, True))])
+def test_launches_of_few_steps_have_a_kernel_of_their_own(robots, long, brief, tmp_path, monkeypatch):
+    """Robots wait for the slowest of all then, so that loops in loops, or fewer robots in a warp, are faster."""
+    launched = []
+
+    class Recorded:
+        def __init__(self, source):
+            self.source = source
+
+        def rollout(self, ticks, state, inputs):
+            launched.append((ticks, (self.source.threads, self.source.one_loop)))
+
+    monkeypatch.setattr(gpu, "cupy", lambda: cupy_on_processor(tmp_path))
+    monkeypatch.setattr(gpu, "CudaBackend", Recorded)
+    robot = ff.load("mini_cheetah")
+    batch = gpu.GpuBatch(robot, robots, ff.control.JointPD.tuned(robot, "trot", rate=500), dt=2e-3)
+    for ticks in (gpu.BRIEF - 1, gpu.BRIEF, 10):
+        batch.run(ticks)
+    assert launched == [(gpu.BRIEF - 1, brief), (gpu.BRIEF, long), (10, brief)]
+
+
+def test_a_gain_that_has_changed_since_the_batch_was_compiled_is_noticed(tmp_path, monkeypatch):
+    launched = types.SimpleNamespace(rollout=lambda ticks, state, inputs: None)
+    monkeypatch.setattr(gpu, "cupy", lambda: cupy_on_processor(tmp_path))
+    monkeypatch.setattr(gpu, "CudaBackend", lambda source: launched)
+    robot, gains = ff.load("mini_cheetah"), {"kp": 40.0}
+
+    @ff.controller(rate=500)
+    def holds(t, robot, sensed, command, memory):
+        return ff.JointCommand(position=robot.poses["stand"].joints, kp=gains["kp"], kd=1.0), memory
+
+    batch = gpu.GpuBatch(robot, 100, holds, dt=2e-3)
+    batch.run(10)
+    gains["kp"] = 20.0
+    with pytest.raises(ff.InputError, match=r"gains.*has changed since this batch was compiled"):
+        batch.run(10)

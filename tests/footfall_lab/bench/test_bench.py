@@ -265,7 +265,7 @@ def test_bench_gpu_says_in_one_line_what_is_missing_and_bench_all_goes_on(
     assert "bench gpu cannot run here" in said.err
     assert said.err.count("\n") == 1
     monkeypatch.setattr(bench, "NAMES", ("gpu",))
-    assert "bench gpu was left out" in bench.run("all", 0.1).notes[0]
+    assert "bench gpu was skipped" in bench.run("all", 0.1).notes[0]
 
 
 def test_a_rate_must_be_large_and_a_cost_small() -> None:

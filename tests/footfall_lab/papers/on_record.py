@@ -13,6 +13,9 @@ ALSO = (  # "faster" and "more", in time too
     "screw_theory_is_faster",
     "sparse_matrix_saves_time",
     "links_add_computing",
+    "iteration_beats_recursion",
+    "sparse_matrices_save_time",
+    "kinematics_derived_once_saves_time",
 )
 
 

@@ -7,9 +7,11 @@ import pytest
 import footfall as ff
 from footfall.control.joint.spine import Spine
 from footfall.errors import FootfallError
-from footfall_lab.papers.adak2021 import spine_claims
-from footfall_lab.papers.adak2021.spine_claims import RIGID, Spines
-from footfall_lab.papers.adak2021.spine_study import FIGURES, SPEEDS, SpineCase, case, measured
+from footfall.robot.model.spine import with_spine
+from footfall_lab.papers.adak2021 import spine_claims, spine_reach
+from footfall_lab.papers.adak2021.spine_claims import RIGID, Spines, Starts
+from footfall_lab.papers.adak2021.spine_study import FIGURES, SPEEDS, SpineCase, case, leg_joints, measured
+from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.registered import setup
 
 
@@ -67,23 +69,57 @@ def made_up(cost: dict[str, float], falls: str = "") -> Spines:
         row = {"survived": float(spine.kind != falls), **dict.fromkeys(FIGURES, float("nan"))}
         if spine.kind != falls:
             row |= dict.fromkeys(FIGURES, value)
-        found |= {(spine, gait, v, mu): row for gait, speeds in SPEEDS.items() for v in speeds}
+        speeds = {**SPEEDS, "bound": setup("adak2021")["spine_bound_speeds"]}
+        found |= {(spine, gait, v, mu): row for gait, values in speeds.items() for v in values}
     return Spines(found)
 
 
+def judged(*starts: Spines) -> dict[str, Claim]:
+    return {claim.id: claim for claim in Starts(list(starts)).claims()}
+
+
 def test_claims_follow_the_runs_either_way() -> None:
-    half = {claim.id: claim.verdict for claim in made_up({"passive": 0.5, "series_elastic": 0.4}).claims()}
-    assert half["flexible_spine_saves_energy"] == half["spine_reduces_ground_forces"] == "shown"
-    assert half["series_elastic_spine_saves_most"] == "shown"  # four fifths of the passive one
-    assert half["spine_raises_top_speed"] == "not_shown"
-    tenth = {claim.id: claim.verdict for claim in made_up({"passive": 0.1}).claims()}
-    assert tenth["flexible_spine_saves_energy"] == "not_shown"  # two-sided
-    fell = {claim.id: claim for claim in made_up({"passive": 0.5}, falls="passive").claims()}
+    half = judged(made_up({"passive": 0.5, "series_elastic": 0.4}))
+    assert half["flexible_spine_saves_energy"].verdict == half["spine_reduces_ground_forces"].verdict == "shown"
+    assert half["series_elastic_spine_saves_most"].verdict == "shown"  # four fifths of the passive one
+    assert half["spine_raises_top_speed"].verdict == "not_shown"
+    assert judged(made_up({"passive": 0.1}))["flexible_spine_saves_energy"].verdict == "not_shown"  # two-sided
+    fell = judged(made_up({"passive": 0.5}, falls="passive"))
     for id in ("flexible_spine_saves_energy", "symmetrical_gaits_bend_less"):  # no number: nothing to assess
         assert fell[id].verdict == "not_testable"
         assert fell[id].measured is None
         assert "stays up" in fell[id].note
         assert "falls" in fell[id].note
+    assert fell["elastic_spine_in_many_gaits"].verdict == "not_shown"
+    still = judged(made_up({"actuated": 0.5}, falls="actuated"))
+    assert still["actuated_spine_bounds_stably"].verdict == "not_shown"
+
+
+def test_a_sentence_is_shown_if_it_holds_from_every_start() -> None:
+    good, bad, fallen = made_up({"passive": 0.5}), made_up({}), made_up({"passive": 0.5}, falls="passive")
+    for starts, verdict, share in (((good, good), "shown", 1.0), ((good, bad), "not_shown", 0.5)):
+        claim = judged(*starts)["flexible_spine_saves_energy"]
+        assert claim.verdict == verdict
+        assert claim.spread is not None
+        assert claim.spread.share == share
+    claim = judged(good, fallen)["flexible_spine_saves_energy"]
+    assert claim.verdict == "not_shown"
+    assert "1 of the starts" in claim.note
+    assert claim.measured == pytest.approx(0.5, rel=1e-2)
+
+
+def test_starts_differ_in_the_legs_alone_and_alike_for_every_spine() -> None:
+    assert len(leg_joints(ff.load("spined"))) == 12
+    spined = with_spine(ff.load("spined"), "series_elastic")
+    assert leg_joints(spined) == leg_joints(ff.load("spined"))
+
+
+def test_what_a_spine_does_for_a_foot_is_nothing_without_its_pitch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spine_reach, "STEPS", (5, 11, 11, 3))
+    robot = ff.load("spined")
+    assert {claim.verdict for claim in spine_reach.claims(robot)} == {"shown"}
+    monkeypatch.setattr(spine_reach, "SPINE", "spine_roll")  # which the fore legs do not hang on
+    assert {claim.verdict for claim in spine_reach.claims(robot)} == {"not_shown"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -26,6 +25,7 @@ from footfall.gait.oscillators.networks import GaitTiming, Network, network_of
 from footfall.gait.transition import Transition
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

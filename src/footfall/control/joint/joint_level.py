@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -21,6 +20,7 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import strength, weight_of
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 
 def sensed_mode(robot: Robot, sensed: Sensed) -> Float[ndarray, "nf"]:

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -37,15 +36,16 @@ from footfall.kinematics.leg_geometry import Leg, has_closed_form, leg_geometry
 from footfall.kinematics.leg_inverse import LegPose, hip_height, knee_direction, place_of, planar_inverse
 from footfall.robot.model.description import Robot
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Gain = float | Float[ndarray, "nj"]
 INVERSES = ("closed", "fabrik", "resolved_rate")
-MAX_STRIDES = 3.0  # of a gait's own, that a step may be long
+MAX_STRIDES = 3.0  # longest step, in strides of the gait
 _SWING_REACH = 1.37  # half strides that a swing reaches from under the hip
 FABRIK_ITERATIONS, RESOLVED_RATE_ITERATIONS = 30, 8  # iterations in a tick, at most: of FABRIK, of the resolved rate
 _REACH_TOLERANCE = 1e-4  # [m] from its target, a foot that is in reach
-SPEED_FEEDBACK = 0.5  # [1/s]: how fast the stride of tuned controllers follows what the speed lacks
-FEEDBACK_PER_CYCLE = 0.55  # and at most a cycle: a cycle's mean comes late
+SPEED_FEEDBACK = 0.5  # [1/s]: gain from the speed error to the stride of tuned controllers
+FEEDBACK_PER_CYCLE = 0.55  # and its limit per cycle, since the mean over a cycle is delayed
 SPINE_GAINS = (1200.0, 20.0)  # [N m/rad], [N m s/rad]: chosen, holds the spined robot's back straight
 
 
@@ -62,11 +62,11 @@ class JointPD(Controller):
     ``inverse``: ``closed``, ``fabrik``, or ``resolved_rate``, steps of the leg's Jacobian; the latter two start from
     the joints of the last tick (with ``clock``, from the standing pose) and need one or two iterations.
 
-    ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and what the trunk's
-    own speed lacks, as a fraction of the gait's nominal speed, is added at this rate. A run without a command commands
-    the gait's nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make most gaits
-    slower than their nominal speed, some faster. ``tuned`` follows the speed. ``max_strides``: of the gait's own, the
-    longest step that feedback or command take.
+    ``speed_feedback`` [1/s] above zero closes the loop on the stride: the commanded speed sets it, and the speed error
+    of the trunk, as a fraction of the gait's nominal speed, is integrated at this rate. A run without a command
+    commands the gait's nominal speed. At zero the gait is open loop and takes no command; slip and sinking then make
+    most gaits slower than their nominal speed, some faster. ``tuned`` follows the speed. ``max_strides``: the longest
+    step that feedback or command may take, in strides of the gait.
     """
 
     gait: Gait
@@ -113,18 +113,18 @@ class JointPD(Controller):
         """Return the controller that ``footfall simulate`` uses: a gait and gains for a robot, and a speed it follows.
 
         Args:
-            robot: of the library, with constants that are known to work; or any other that can stand, whose constants
-                scale with its size and weight.
-            gait: Its name.
+            robot: A library robot, with tuned constants; or any other that can stand, with constants scaled to its size
+                and weight.
+            gait: Name of the gait.
             choice: Set of constants, A to E for the Mini Cheetah's trot.
-            speed: [m/s] for which the stride and, where it is much faster, the period are chosen; the constants' own
-                unless given.
-            open_loop: Leave out the speed feedback, as the published controller of de Paula et al. does.
+            speed: Speed [m/s] for which the stride and, if it is much faster, the period are chosen; that of the
+                constants unless given.
+            open_loop: Omit the speed feedback, like the published controller of de Paula et al.
             changes: Fields of the gait to replace, such as ``{"duty": 0.6}``.
             options: Options of JointPD; ``clock`` has no memory and is open loop.
 
         Returns:
-            The controller, which follows the commanded speed, or unless one is commanded its gait's.
+            The controller, which follows the commanded speed; without a command, the speed of its gait.
         """
         known = for_robot(robot, gait, choice, **(changes or {}))
         chosen, shortened = known.gait if speed is None else at_speed(known.gait, speed), known.shortened

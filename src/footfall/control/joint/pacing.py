@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed, check_rate
@@ -40,6 +39,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.rotation import from_euler
 from nptrace._types import Given, Operand, Scalar
+from nptrace.array_types import Float
 
 _RATE_INTERVAL = 1e-3  # [s] over which joint rates are differenced
 # [s] between checks of a plan's reach, and their duration: later cycles repeat the first
@@ -114,9 +114,7 @@ def take_over_plan(new: Given, old: Given, when: float) -> PlanFollower:
 
 
 def reachable_plan(robot: Robot, text: str, speed: float | None, duration: float) -> MotionPlan:
-    """Return a plan by its name and those of later ones (``gait.named_plans``); raise if it takes a foot out of
-    reach.
-    """
+    """Return the plan that a text describes (``gait.named_plans``); raise if it takes a foot out of reach."""
     plan = named_plan(robot, text, speed, duration)
     for t in np.arange(0.0, min(plan.duration, _CHECKED_DURATION), _CHECK_INTERVAL):
         for leg, (_, reachable) in zip(LEGS, _legs(robot, plan.at(float(t)), 0.0)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
@@ -12,6 +11,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from nptrace import norm
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 CONTACT_LOAD = 0.03  # fraction of the weight: a foot with this load is in contact
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerWrapper, JointCommand, Sensed
@@ -23,6 +22,7 @@ from footfall.dynamics.gravity_terms import gravity_terms
 from footfall.errors import unknown
 from footfall.robot.model.description import Robot
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 FEET = ("held", "measured")
 

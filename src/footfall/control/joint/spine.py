@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import finite_number, one_or_more_names
@@ -21,6 +20,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.robot.model.spine import SPRING, spine_joints
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 RIGID = (2e4, 200.0)  # [N m/rad], [N m s/rad]: gains of a motor that holds the spine
 LOCKED = 1e9  # [N m s/rad]: a brake, under which a joint creeps by less than a microradian per second

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
@@ -28,6 +27,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _MAX_SPEED, _MAX_YAW_RATE = 3.0, 1.5  # [m/s], [rad/s]
 _MAX_COMMAND_RATE = (1.5, 3.0)  # [m/s²], [rad/s²]: how fast the command is followed
@@ -42,8 +42,8 @@ _LEVEL_DECAY_RATE = 0.3  # [1/s], rate at which unequal legs become equal again
 class Wheels(Controller):
     """Velocity control of a robot with a wheel at the end of each leg.
 
-    kp, kd: of the legs' joints; twice what holds the robot up unless given. wheel_kd: of the wheels [N m s/rad]; scales
-    with weight and wheel unless given. level: how fast legs level the trunk [1/s].
+    kp, kd: gains of the legs' joints; twice the standing gains unless given. wheel_kd: damping of the wheels [N m
+    s/rad]; scales with weight and wheel unless given. level: rate at which legs level the trunk [1/s].
     """
 
     kp: float | None = None  # [N m/rad]

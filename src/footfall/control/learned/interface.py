@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import whole_number
 from footfall.control.learned.scan import ScanPoints
 from footfall.errors import InputError, finite, unknown
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 # Terms of an observation: the size of each (0: one number per joint; for heights, one per point), and names in other
 # libraries.
@@ -122,7 +122,7 @@ class Interface:
 
     # -- words -------------------------------------------------------------------------------------------------------
     def to_dict(self) -> dict[str, Given]:
-        """Return it as plain values under the keys of files."""
+        """Return the interface as plain values, with the keys used in files."""
         return {
             "robot": self.robot,
             "joint_names": list(self.joints),
@@ -146,7 +146,7 @@ class Interface:
 
     @staticmethod
     def of(values: Mapping[str, Given], where: str) -> Interface:
-        """Create it from such values; errors about wrong or missing ones name ``where``."""
+        """Create an interface from plain values; errors about wrong or missing ones name ``where``."""
         missing = [key for key in NEEDED if key not in values]
         if missing:
             raise InputError(f"{where} lacks {', '.join(missing)}: add it to a mapping file (--mapping)")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def append_history(

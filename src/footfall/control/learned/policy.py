@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import __version__
@@ -36,6 +35,7 @@ from footfall.robot import library
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 OBSERVATIONS = (
     "angular_velocity", "linear_velocity", "down", "command", "joints", "rates", "action", "clock", "heights",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -12,6 +11,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace import repeat
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 ScanPoints = tuple[tuple[float, float], ...]  # forward and to the left of the trunk [m]
 MAX_HEIGHT = 1.0  # largest height in a scan [m]

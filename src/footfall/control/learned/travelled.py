@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.ground import Ground
@@ -22,6 +21,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ two).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Sensed
@@ -13,6 +12,7 @@ from footfall.control.locomotion.single_body import SingleBody, friction_pyramid
 from footfall.control.locomotion.types import LocomotionPlan
 from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 from nptrace.solve import quadratic
 
 WRENCH_WEIGHTS = np.array([20.0, 20.0, 10.0, 2.0, 2.0, 4.0])  # weights of moment and force

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -20,6 +19,7 @@ from footfall.spatial import cross, skew
 from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve import stagewise
 
 MPC_INTERVAL = 0.04  # [s]
@@ -197,12 +197,12 @@ def mpc_forces(
 
     Args:
         x: (Θ roll pitch yaw, p of the centre of mass, ω, v), all in world axes.
-        reference: x as wanted at the end of each step.
-        share: the fraction of each step that each foot is down.
+        reference: desired x at the end of each step.
+        share: fraction of each step in which each foot is in stance.
         feet: positions relative to the planned centre of mass [m].
-        normal: of the ground.
-        friction: that may be counted on.
-        dt: of a step [s].
+        normal: normal of the ground.
+        friction: friction that may be relied on.
+        dt: length of a step [s].
     """
     stages, guess = stages_of(mpc, reference, share, feet, normal, friction, dt)
     found = stagewise.solve(stages, x, guess, _ITERATIONS, _TOLERANCE)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float
 from numpy import ndarray
 
 import nptrace
@@ -23,6 +22,7 @@ from footfall.errors import InputError
 from footfall.kinematics.closed_loops import loop_drift, loop_joints, loop_map
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Foot, Joint, Link, Robot
+from nptrace.array_types import Bool, Float
 
 _ZERO_COLUMN = 1e-9  # fraction of a column: a joint below it does not move a foot
 

@@ -8,11 +8,11 @@ p = p_hip + v T_stance / 2 + k (v - v_wanted), k = 0.4 sqrt(h / g).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 def foothold(

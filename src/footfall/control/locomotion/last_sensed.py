@@ -10,12 +10,12 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 # [m, rad, m/s, rad/s, N]: no robot senses larger values, and their squares are finite in single precision too
 MAX_READING = 1e6

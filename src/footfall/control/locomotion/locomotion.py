@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -42,6 +41,7 @@ from footfall.identity import digest_of
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree, Scalar
+from nptrace.array_types import Float
 
 STAGES = ("balance", "mpc", "whole_body")
 _FULL_STRIDE_SPEED = 0.5  # [m/s] of command from which joints that swing with the legs swing fully
@@ -256,7 +256,7 @@ class Locomotion(Controller):
         (self._failures.add if message else self._failures.discard)(key)
 
     def _log_missing_sensor(self, t: float, code: Scalar) -> None:
-        """Log which sensor reports what is not a number, when it begins."""
+        """Log which sensor reports an invalid number, when it starts."""
         assert self._robot is not None
         name = sensed_names(self._robot)[-round(float(code))] if code > 0.5 else ""
         if name and name != self._missing_sensor:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -26,6 +25,7 @@ from footfall.control.locomotion.types import LocomotionModel, LocomotionPlan, M
 from footfall.control.locomotion.whole_body import leg_torques, whole_body_torques
 from footfall.gait.pattern import Gait
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 GAIT_CHANGE_RATE = 0.5  # cycles per second at which delays move from one gait to the next
 QP_FAILURES = ("", "iteration limit", "infeasible", "not finite")

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.control.interface import Command, Sensed
@@ -36,6 +35,7 @@ from footfall.spatial.quaternion import to_rotation
 from footfall.spatial.rotation import about_z, to_euler
 from nptrace import norm
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
 MAX_POSITION_ERROR, MAX_YAW_ERROR = 0.06, 0.3  # limits of the desired pose [m, rad]
 # largest sag of the trunk, from landing feet or a load [m]; time constant of its correction [s]
@@ -61,7 +61,7 @@ def plan_tick(
     contacts = contact_schedule(model, kinematics, memory, schedule, feet_goals.positions, forces)
     ground = ground_estimate(model, kinematics, memory, contacts, forces)
     targets, swing_acceleration = swing_accelerations(
-        model, kinematics, schedule, contacts, ground, feet_goals.positions
+        model, kinematics, schedule, contacts, ground, feet_goals.positions, push.alarm
     )
     trunk = trunk_task(model, kinematics, command, memory, reference, ground)
     qp_terms = _write_qp(model, kinematics, memory, reference, contacts, ground, trunk, swing_acceleration)
@@ -475,12 +475,14 @@ def swing_accelerations(
     contacts: ContactSchedule,
     ground: GroundEstimate,
     positions: list[Operand],
+    alarm: Scalar,
 ) -> tuple[Float[ndarray, "4 3"], Float[ndarray, "4 3"]]:
     """Return (landing positions of swing feet [m], desired acceleration of every foot [m/s²])."""
     targets, accelerations = [], []
     repeat_left, repeat_time, dt = contacts.repeat_left, contacts.repeat_time, model.dt
+    reach_speed = touchdown.reach_speed(alarm > 0.0, model.height, strength(model.body.gravity))
     for k in range(4):
-        reach_depth, speed = touchdown.reach_down(contacts.late_for[k])
+        reach_depth, speed = touchdown.reach_down(contacts.late_for[k], reach_speed)
         z = ground.height(positions[k][0], positions[k][1]) + kinematics.radii[k] - _SWING_DEPTH - reach_depth
         target = np.array([positions[k][0], positions[k][1], z])
         s = np.where(repeat_left[k] > 0.0, 1.0 - repeat_left[k] / np.maximum(repeat_time[k], dt), schedule.progress[k])

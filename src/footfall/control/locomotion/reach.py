@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number, three_numbers
@@ -23,6 +22,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Foot
 from footfall.spatial.rotation import is_rotation
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 _SINGULAR_DAMPING = 1e-6  # [m²]: a stretched arm has no inverse
@@ -38,7 +38,7 @@ _STOP_ZONE, _STOP_REPULSION = 0.5, 4.0
 class Reach:
     """A task that brings ``point`` [m] of a ``link`` to ``position`` [m] in the world, and holds it there.
 
-    rotation: R_WL that the link is to have; None leaves it free. force: contact force of the link on its environment
+    rotation: desired R_WL of the link; None leaves it free. force: contact force of the link on its environment
     [N], world axes. stiffness [1/s²] and damping [1/s] of the task, and its weight in the whole-body QP. speed:
     largest speed of the point [m/s].
     """

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, ControllerInfo, JointCommand, Sensed, check_rate
@@ -29,6 +28,7 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Given, PyTree
+from nptrace.array_types import Float
 
 
 @dataclass(eq=False, kw_only=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, JointCommand, Sensed
@@ -33,6 +32,7 @@ from footfall.spatial.gravity import GRAVITY, Gravity, strength, weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace import norm, smoothstep
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 # hip height [m] for which lengths of the reflexes are given; they scale in proportion
 REFERENCE_HIP_HEIGHT = 0.28

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import standing_state
@@ -22,6 +21,7 @@ from footfall.robot.model.description import Robot
 from footfall.robot.model.placement import body_poses
 from footfall.spatial import skew
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 MAX_ROLLING_SPEED = 3.0  # [m/s], top speed of a robot on wheels
 _SLIP_DAMPING = 40.0  # [1/s] at which a wheel's contact point stops slipping

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import own_joints
@@ -20,6 +19,7 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False)

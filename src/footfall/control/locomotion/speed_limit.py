@@ -3,7 +3,7 @@ swings.
 
 Measured under ``whole_body`` for 8 s or more on the plane, from a step command. Trots keep 1.20 m/s on Mini Cheetah
 (1.26 falls), 2.0 on Go2, 1.2 on ANYmal C (1.4 falls: its motors turn no faster), 2.05 on HyQ (2.17 falls), 0.70 on Solo
-12 (0.74 falls: its file says 1000 N m, and a leg that is nearly straight throws it), 0.85 on DynaKat, 2.0 on
+12 (0.74 falls: its file states 1000 N m, and a nearly straight leg catapults it), 0.85 on DynaKat, 2.0 on
 ``spined``; a walk 0.5 on Mini Cheetah (0.6 falls), 0.3 on DynaKat (0.35 falls). The limits lie below these: strong
 robots do more.
 """
@@ -14,7 +14,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -22,6 +21,7 @@ from footfall.kinematics.leg_geometry import Leg, leg_geometry
 from footfall.kinematics.leg_inverse import hip_height
 from footfall.robot.model.description import Robot
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 UNKNOWN_REACH_SPEED = 1.5  # [m/s] for legs of unknown reach
 # fraction of the reach of a leg to either side of its hip that a stance uses; for short stances of gallops

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command
@@ -27,6 +26,7 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 # limits of a command; forward speed is limited by gait and legs (``LocomotionModel.fastest``) if that is known
 COMMAND_LIMITS = Command(forward=UNKNOWN_REACH_SPEED, sideways=0.6, turn=1.5, height=0.08, roll=0.25, pitch=0.25)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reach import ReachTask
@@ -21,6 +20,7 @@ from footfall.errors import InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 from nptrace.solve import quadratic
 from nptrace.solve.factor import ldl, ldl_solve
 

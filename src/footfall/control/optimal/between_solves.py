@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.horizon import error
@@ -18,6 +17,7 @@ from footfall.kinematics.forward import foot_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _MAX_POSITION_ERROR, _MAX_YAW_ERROR = 0.08, 0.3  # limits of the desired pose [m, rad]
 _MAX_COMMAND_RATE = (1.0, 0.8, 2.0)  # limits of the command's rate [m/s², m/s², rad/s²]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -14,6 +13,7 @@ from footfall.control.optimal.trajectory import Trajectory
 from footfall.dynamics.coordinates import difference
 from footfall.errors import InputError
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.knot import Goal, KnotModel
@@ -20,12 +19,14 @@ from footfall.gait.pattern import Gait
 from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.spatial.gravity import strength
+from nptrace.array_types import Float
 
 Heights = Callable[[Float[ndarray, "k 2"]], Float[ndarray, "k"]]
 
 
 def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: float) -> Goal:
-    """Return a window of so many knots of a plan, and the state after them; past its end the last but one is repeated.
+    """Return a window of a number of knots of a plan, and the state after them; past its end the last but one is
+    repeated.
 
     left: remaining length of the first interval [s]. last: factor on the cost of the last state's deviation.
     """
@@ -40,7 +41,7 @@ def window(plan: Goal, first: int, knots: int, time_left: float, final_weight: f
 
 
 _DOWN = np.array([0.0, 0.0, 1.0])
-# [m] between candidate footholds; level for so many to both sides
+# [m] between candidate footholds; number of them to either side that must be level
 _FOOTHOLD_SPACING, _LEVEL_NEIGHBOURS = 0.03, 2
 _FOOTHOLD_SHIFTS = _FOOTHOLD_SPACING * np.arange(-3, 4)
 _FOOTHOLD_SAMPLES = _FOOTHOLD_SPACING * np.arange(-3 - _LEVEL_NEIGHBOURS, 4 + _LEVEL_NEIGHBOURS)
@@ -247,7 +248,7 @@ class GaitGoals:
     def _footholds(
         self, steps: GaitState, velocity_des: ndarray, stance: float, lands: Float[ndarray, "k 4"]
     ) -> ndarray:
-        """Return the footholds of feet that land after so many seconds."""
+        """Return the footholds of feet that land after given times [s]."""
         g = strength(self.model.gravity)
         fall_time = np.sqrt(self.height / g)
         velocity_error = steps.v_mean - velocity_des

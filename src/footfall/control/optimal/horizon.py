@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.control.optimal.trajectory import RollingProblem
 from footfall.dynamics.coordinates import difference
 from footfall.kinematics.forward import joint_transforms
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 Compile = Callable[..., PyTree]
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -33,6 +32,7 @@ from footfall.spatial import Transform
 from footfall.spatial.gravity import GRAVITY, Gravity, weight_of
 from footfall.spatial.quaternion import rotated_in_a_step, to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 from nptrace.autodiff import nested
 
 FOOT_DAMPER_MASS = 60.0  # m of a stance foot's damper, as a multiple of the robot's mass

@@ -5,19 +5,19 @@ their rates at the end of the interval, T, from where they are, E. So the cost-t
 
     H = Gᵀ(TᵀVT G + TᵀVE S) + Sᵀ EᵀVT G + Sᵀ EᵀVE S + costs,   H_uu = L Lᵀ,   Y = L⁻¹ H_ux,   V⁻ = H_xx - YᵀY
 
-with S z = δq_J: two thirds of the products needed with A and B, which are never formed. It has no limits of the inputs
-and no penalty on a step; ``sweep`` does.
+with S z = δq_J: two thirds of the products needed with A and B, which are never formed. It supports neither limits of
+the inputs nor a penalty on a step; ``sweep`` does.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.control.optimal.knot import KnotModel, KnotTerms
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import back_substitute, cholesky, substitute
 
 

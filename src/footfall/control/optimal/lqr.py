@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
@@ -23,6 +22,7 @@ from footfall.errors import FootfallError, InputError
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import conjugate, multiply, to_rotation
+from nptrace.array_types import Float
 
 _DOUBLINGS = 60
 _CONVERGED = 1e-12  # change of P in a doubling, relative to P
@@ -51,7 +51,7 @@ def regulate(
         R: Weights of the input.
 
     Returns:
-        Gain and cost matrix (``Regulator``); a system that cannot be stabilized is refused.
+        Gain and cost matrix (``Regulator``); raises for a system that cannot be stabilized.
     """
     A, B, Q, R = (np.asarray(x, dtype=float) for x in (A, B, Q, R))
     _check(A, B, Q, R)
@@ -163,7 +163,7 @@ class LqrStand(Summarised, Controller):
         weights: StandWeights | None = None,
         gravity: Gravity = GRAVITY,
     ) -> LqrStand:
-        """Design it from the step under ``command``, linearised by torque at a stand at rest, over one period."""
+        """Design the regulator from the step under ``command``, linearised at rest in the stand, over one period."""
         N, found = observable_directions(robot, q), stand_regulator(robot, A, B, q, weights, gravity)
         return LqrStand(
             q=np.array(q), torque=np.array(command.torque), gain=found.K @ N.T, kp=command.kp, kd=command.kd, rate=rate

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY, Gravity
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Operand, PyTree
+from nptrace.array_types import Float
 
 # entries of the memory
 _FOLLOW_KEYS = ("velocity", "pose_des", "is_walking", "phase", "v_mean", "lift_off", "last_down", "feet")

@@ -15,13 +15,15 @@ a limit have no gain.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
-from scipy.linalg import blas, lapack
+
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def backward(
 
     weight: a penalty on the change of the next state.
     """
+    blas, _ = _routines()
     N, m = low.shape
     V, gains_and_changes = model.V, np.empty((N, m, model.V.shape[0]))
     linear = quadratic = 0.0
@@ -110,6 +113,14 @@ def backward(
     return BackwardPass(gains_and_changes[:, :, -1].copy(), gains_and_changes[:, :, :-1].copy(), linear, quadratic)
 
 
+@functools.cache
+def _routines() -> tuple[ModuleType, ModuleType]:
+    """Return SciPy's BLAS and LAPACK, loaded on first use: what is imported with every controller needs NumPy alone."""
+    from scipy.linalg import blas, lapack
+
+    return blas, lapack
+
+
 def _regularised_knot(
     H_uu: ndarray, H_u: ndarray, B: ndarray, Z: ndarray, low: ndarray | None, high: ndarray | None
 ) -> tuple[ndarray, ndarray | None] | None:
@@ -123,6 +134,7 @@ def _regularised_knot(
 
 def _knot(H: ndarray, G: ndarray, low: ndarray | None, high: ndarray | None) -> tuple[ndarray, ndarray | None] | None:
     """Return ((gains, change) of the input at one knot, Y if no limit is active); None without a minimum."""
+    blas, lapack = _routines()
     C, wrong = lapack.dpotrf(H, lower=1)
     if wrong:
         return None

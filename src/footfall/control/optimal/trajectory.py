@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.optimal.sweep import BackwardPass, Model, QuadraticModel
 from footfall.errors import FootfallError, InputError
+from nptrace.array_types import Float
 
 STEP_LENGTHS = 0.5 ** np.arange(8)
 _MIN_DECREASE_RATIO = 1e-3  # fraction of the predicted decrease that is required

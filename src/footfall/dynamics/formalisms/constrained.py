@@ -14,7 +14,6 @@ ground without slipping (frame ``contact`` with the ground's axes ``R_WC``).
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration, feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import FlatFoot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 Gravity = Float[ndarray, "3"] | tuple[float, float, float]
 
@@ -51,14 +51,14 @@ def constrained_dynamics(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
         tau: Joint torques [N m].
-        mode: One number per foot, 1 in contact, 0 not; it may be traced (``mode_of`` makes it from names). Three
+        mode: One number per foot, 1 in contact, 0 otherwise; it may be traced (``mode_of`` makes it from names). Three
             numbers per foot hold each direction separately: (0, 0, 1) is a foot sliding on level ground without
             friction.
         gravity: Acceleration of gravity in world axes [m/s²].
         stabilisation: Baumgarte gains (k_p [1/s²], k_d [1/s]): J a + dJ/dt v = -k_d J v - k_p (p - anchor).
-        anchors: Where the feet should be [m]; without them k_p has no effect.
+        anchors: Positions at which the feet are held [m]; without them k_p has no effect.
         damping: Added to the diagonal of the contact matrix, as a fraction of its mean: makes redundant sets of feet
-            solvable, with feet that yield a little. ``contact_set`` says if it is needed.
+            solvable, with slightly compliant feet. ``contact_set`` shows whether it is needed.
         frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
@@ -97,7 +97,7 @@ def impact_map(
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
         mode: 1 for each foot in contact after the touchdown.
-        damping: As in ``constrained_dynamics``.
+        damping: Damping as in ``constrained_dynamics``.
         frame: Axes of the contact frames: ``world``, ``contact`` or ``foot``.
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
@@ -122,7 +122,7 @@ def delassus_matrix(
         R_WC: Axes of the contact frame, normal last, for ``contact``; level ground unless given.
 
     Returns:
-        Accelerations of the feet by forces on the feet [1/kg].
+        Accelerations of the feet per unit of force on the feet [1/kg].
     """
     _, d, Y, _ = feet_in_factor(robot, q, frame, R_WC)
     return Y.T @ _divided(Y, d)

@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -27,6 +26,7 @@ from footfall.errors import InputError
 from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 RANK_TOLERANCE = 1e-9  # relative to the largest singular value of J in the metric of M
 _CONSISTENT = 1e-9  # feet of a redundant set agree to this [m/s²]

@@ -39,7 +39,7 @@ class Formula:
 
     @property
     def readable(self) -> bool:
-        """Return whether it is short enough to read."""
+        """Return whether the formula is short enough to read."""
         return len(self.text) <= _READABLE
 
 
@@ -86,13 +86,13 @@ def derive(
     Args:
         robot: The robot.
         quantity: One of ``QUANTITIES``.
-        leg: Name of a leg's foot: the leg alone, on what it is mounted on. The whole robot unless given.
+        leg: Name of a leg's foot, for the leg alone; the whole robot unless given.
         form: ``latex``, ``python`` or ``c``.
-        order: Of the base's Euler angles: ``xyz`` or ``zyx``.
-        digits: Of numbers in LaTeX.
+        order: Order of the base's Euler angles: ``xyz`` or ``zyx``.
+        digits: Digits of numbers in LaTeX.
 
     Returns:
-        The formula; of a whole robot in q = (Euler angles, position, joints).
+        The formula; for a whole robot, in q = (Euler angles, position, joints).
     """
     if quantity not in QUANTITIES:
         raise unknown("quantity", quantity, QUANTITIES)

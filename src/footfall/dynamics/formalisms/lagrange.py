@@ -25,7 +25,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -36,6 +35,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 from nptrace.autodiff import nested
 from nptrace.frontend import notation, tracer
 

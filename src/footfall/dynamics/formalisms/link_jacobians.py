@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Joint
 from footfall.spatial import cross
 from footfall.spatial.rotation import about_axis, euler_rates_to_world, from_euler
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Contact modes: which feet are in stance. n feet have 2ⁿ modes; the slides count 4 for a biped, 16 for a quadruped.
+"""Contact modes: which feet are in stance. n feet have 2ⁿ modes; 4 for a biped, 16 for a quadruped.
 
 A mode is data, one number per foot: 1 in stance, 0 otherwise. Modes have readable names: ``LF+RH``, ``flight``.
 """
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from footfall.robot.model.description import Robot
+from nptrace.array_types import Float
 
 FLIGHT = "flight"
 

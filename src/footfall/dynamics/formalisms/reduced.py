@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -32,6 +31,7 @@ from footfall.kinematics.jacobian import feet_bias_acceleration
 from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import GRAVITY
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _CONSISTENT = 1e-9  # feet of an over-constrained mode agree to this [m/s²]
 

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import dense_factor, dense_solve, factor, solve_inward, solve_outward
@@ -24,6 +23,7 @@ from footfall.kinematics.iterative.product_of_exponentials import screw_poses
 from footfall.robot.model.description import Robot
 from footfall.spatial import Inertia, Transform, cross, cross_force, cross_motion, skew
 from footfall.spatial.screw import motion_screw
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

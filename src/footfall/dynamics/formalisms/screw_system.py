@@ -20,7 +20,6 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.checks import check_finite
@@ -34,6 +33,7 @@ from footfall.spatial import Transform, cross, cross_force, cross_force_matrix
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.screw import adjoint, coadjoint, constraint_screws, drive_screw, motion_screw, spherical_screws
 from nptrace import is_tracing
+from nptrace.array_types import Float
 
 GROUND = -1  # index of the ground among the links
 
@@ -292,7 +292,7 @@ def screw_inverse_dynamics(
         robot: The robot.
         q: Base position [m], base quaternion (w, x, y, z), joint positions [rad or m].
         v: Angular, then linear velocity of the base in base axes [rad/s, m/s]; joint velocities.
-        joint_accelerations: [rad/s²]
+        joint_accelerations: Joint accelerations [rad/s²].
         foot_forces: Forces of the ground on the robot, world axes [N].
         base_acceleration: Spatial, base axes [rad/s², m/s²].
         mode: 1 for each foot that is held.

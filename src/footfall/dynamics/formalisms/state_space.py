@@ -6,7 +6,6 @@ acceleration that is the unknown of Algorithm 2 is the rate of v_0 only in world
 """
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.coordinates import from_euler_coordinates, to_euler_coordinates
@@ -14,6 +13,7 @@ from footfall.dynamics.forward_dynamics import forward_dynamics
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, rotation
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 
 def euler_state(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> ndarray:

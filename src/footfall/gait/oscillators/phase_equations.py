@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
 from footfall.errors import InputError, unknown
 from footfall.gait.pattern import Gait
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

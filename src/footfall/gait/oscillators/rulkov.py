@@ -10,11 +10,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

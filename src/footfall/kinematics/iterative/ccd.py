@@ -7,7 +7,6 @@ end onto the line to the target. It is the classic alternative to FABRIK. Plain 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -16,6 +15,7 @@ from footfall.kinematics.iterative.fabrik_leg import Reached, distance, joint_by
 from footfall.kinematics.leg_chain import LegChain, Values, foot_position
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 _TINY = 1e-30
 _OPPOSITE = 1e-9  # bound on 1 + cos: a half turn has no axis, and stays approximate
@@ -34,11 +34,11 @@ def ccd_leg(
         leg: Chain of the leg (``leg_chain``).
         target: Position of the foot's centre in the frame of the body that carries the leg [m].
         start: Joint values to start from.
-        iterations: At most so many iterations.
+        iterations: Maximum number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:
-        Joint values, distance left [m], and iterations used.
+        Joint values, remaining distance [m], and iterations used.
     """
 
     def body(_: Scalar, carry: tuple[PyTree, PyTree, PyTree]) -> tuple[PyTree, PyTree, PyTree]:
@@ -63,12 +63,12 @@ def ccd_chain(
 
     Args:
         points: Joints of the chain, root first [m].
-        target: Where its end should be [m].
-        iterations: At most so many iterations.
+        target: Target of its end [m].
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:
-        Points of the chain, distance left [m], and iterations used.
+        Points of the chain, remaining distance [m], and iterations used.
     """
     check_chain(points, target)
 

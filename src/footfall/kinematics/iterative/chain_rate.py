@@ -7,7 +7,6 @@ three for any length of the chain, and the rotations for a force f at the end ar
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -24,6 +23,7 @@ from footfall.kinematics.iterative.resolved_rate import DAMPING, TURN, solve_sma
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 CHAIN_RULES = ("pseudo_inverse", "damped", "transpose")
 _TINY = 1e-12  # fraction of the squared reach: avoids a division by zero for a straight chain pulled along itself
@@ -45,7 +45,7 @@ def resolved_rate_chain(
         target: Where its end should be [m].
         rule: ``pseudo_inverse``; ``damped`` least squares, with a tenth of the reach as damping; or the ``transpose``
             of the Jacobian with the step that is best for the linear model.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

@@ -8,7 +8,6 @@ its chains.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -27,6 +26,7 @@ from footfall.kinematics.leg_chain import LegChain, Screw, foot_position, leg_ch
 from footfall.robot.model.description import Robot
 from footfall.spatial.transform import Transform
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 def fabrik(
@@ -45,12 +45,12 @@ def fabrik(
         targets: Positions of the feet's centres in the frame of the base [m].
         joints: Joint values to start from.
         foot_pitch: Contact angle of a redundant last link [rad]; None keeps it near the start's.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
         shared: Also move joints that carry several feet (a spine).
 
     Returns:
-        All joint values, distances left [m], and iterations used.
+        All joint values, remaining distances [m], and iterations used.
     """
     _check(robot, targets, joints)
     legs = [leg_chain(robot, name) for name in robot.foot_names]

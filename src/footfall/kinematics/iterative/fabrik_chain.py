@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.errors import InputError
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # maximum iterations; distance of the chain's end [m]
 _TINY = 1e-30
@@ -43,7 +43,7 @@ def fabrik_chain(
     Args:
         points: Joints of the chain, root first [m].
         target: Where its end should be [m].
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

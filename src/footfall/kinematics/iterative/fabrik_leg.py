@@ -25,7 +25,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,6 +33,7 @@ from footfall.kinematics.leg_chain import LegChain, Screw, Values, Vector, along
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 ITERATIONS, TOLERANCE = 200, 1e-7  # maximum iterations; distance of the foot [m]
 _TINY = 1e-30
@@ -90,7 +90,7 @@ def fabrik_leg(
         start: Joint values to start from; a bent knee stays on its side.
         foot_pitch: Contact angle of a redundant last link [rad], as in ``leg_inverse``; None leaves it near the
             start's.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

@@ -8,12 +8,12 @@ Traced, it is a loop that ends when the foot is at its target; its derivative is
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 from nptrace.solve.factor import cholesky, cholesky_solve
 
 THERE = 1e-10  # [m]
@@ -33,10 +33,10 @@ def numerical_leg(
         leg: Chain of the leg (``leg_chain``).
         position: Position of the foot's centre in the frame of the body that carries the leg [m].
         guess: Joint values to start from.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
 
     Returns:
-        Joint values, and whether the foot is there.
+        Joint values, and whether the foot is at its target.
     """
 
     def closer(joints: ndarray, damping: Scalar = 1.0) -> ndarray:

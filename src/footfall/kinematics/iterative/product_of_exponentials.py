@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.kinematics.forward import base_pose, check_shape, joint_positions
 from footfall.robot.model.description import Robot
 from footfall.spatial import Transform, skew
 from footfall.spatial.screw import adjoint, motion_screw, screw_motion
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ can be traced.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -18,6 +17,7 @@ from footfall.errors import InputError, unknown
 from footfall.kinematics.iterative.fabrik_leg import Reached, distance
 from footfall.kinematics.leg_chain import LegChain, Values, foot_jacobian, foot_position
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 RULES = ("levenberg", "manipulability", "constant", "transpose", "pseudo_inverse")
 DAMPING = 0.1  # damping of a singular leg, as a fraction of its reach; also that of the constant rule
@@ -42,7 +42,7 @@ def leg_rates(
         leg: Chain of the leg (``leg_chain``).
         joints: Joint values of the leg.
         velocity: Velocity of the foot, in the frame of the body that carries the leg [m/s].
-        toward: Posture that a redundant leg drifts to by motions that do not move its foot.
+        toward: Posture to which a redundant leg drifts in the null space of its foot.
         gain: Rate of that drift [1/s].
         damping: Damping of the least squares, relative to the leg's reach.
 
@@ -89,7 +89,7 @@ def resolved_rate_leg(
             ``constant`` are damped least squares; ``pseudo_inverse`` is not damped; ``transpose`` is gradient descent
             with the step that is best for the linear model.
         toward: Posture for redundant joints; not with ``levenberg`` and ``transpose``.
-        iterations: At most so many iterations.
+        iterations: Largest number of iterations.
         tolerance: Distance at which the target counts as reached [m].
 
     Returns:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
@@ -23,6 +22,7 @@ from footfall.spatial import quaternion
 from footfall.spatial.rotation import is_rotation
 from footfall.spatial.vector import cross
 from nptrace._types import Given, Operand
+from nptrace.array_types import Float
 
 FEET_WEIGHT = 10.0
 LEVER = 0.3  # [m]: weight of a radian of the trunk relative to a metre
@@ -60,13 +60,14 @@ def whole_body_inverse(
         targets: Centres of feet [m]: an array (nf, 3), or ``{foot: (x, y, z)}`` for some of them.
         trunk_position: Position of the base's origin [m]; a coordinate that is NaN is free.
         trunk_rotation: R_WB of the base; None leaves it free.
-        com: Com of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a point.
-        q: The start; what is free stays near it.
-        tolerance: [m], and for the trunk's rotation as much a LEVER [rad].
-        iterations: At most.
+        com: Centre of mass of the whole robot [m]; a coordinate that is NaN is free: ``(x, y, nan)`` puts it over a
+            point.
+        q: Initial configuration; free coordinates stay near it.
+        tolerance: Tolerance [m]; divided by LEVER for the trunk's rotation [rad].
+        iterations: Maximum number of iterations.
 
     Returns:
-        The configuration, and how far each target is missed (``WholeBodyInverse``).
+        The configuration, and the error of each target (``WholeBodyInverse``).
     """
     if not robot.floating:
         raise InputError(f"robot '{robot.name}' has a fixed base: use inverse, which moves only the legs")

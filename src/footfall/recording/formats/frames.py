@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -14,6 +13,7 @@ from footfall.errors import InputError
 from footfall.recording.recording import Recording
 from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import to_rotation
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -22,6 +21,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import Foreign
+from nptrace.array_types import Float
 
 APPLICATION, TIMELINE = "footfall", "time"
 _ARROW = 0.4  # [m], length of an arrow for a force as large as the robot's weight

@@ -63,7 +63,7 @@ class Draft:
     broken: list[str] = field(default_factory=list)
 
     def check(self, where: str) -> None:
-        """Raise for anything but one tree of reasonable size, some of which Robot would find only by deep recursion."""
+        """Raise unless it is a single tree of reasonable size; ``Robot`` finds some faults only by deep recursion."""
         if len(self.links) > MOST_LINKS or len(self.joints) > MOST_LINKS:
             raise ModelError(f"{where}: more than {MOST_LINKS} links")
         parent: dict[str, str] = {}

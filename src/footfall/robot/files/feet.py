@@ -133,7 +133,7 @@ class FootFinder:
         return legs if len(legs) == len(LEGS) else []
 
     def _called_feet(self) -> list[_Place]:
-        """Return the link of every limb that is called a foot: for bipeds, hexapods, and names without a leg."""
+        """Return every limb's link that has a foot's name: for bipeds, hexapods, and names without a leg."""
         limbs = [[link for link in links if is_foot_name(link, _FOOT_WORDS[:-1])] for links in self.leaves]
         return [_Place(min(links, key=lambda link: self.X_RL[link].p[2])) for links in limbs if links]
 

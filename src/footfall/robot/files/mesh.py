@@ -10,13 +10,13 @@ from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy import ndarray
 
 from footfall.errors import SPOILED, ModelError
 from footfall.robot.files.guard import parse_xml, read_bytes, shown
 from footfall.spatial.rotation import about_axis
 from nptrace._types import Given
+from nptrace.array_types import Float, Int
 
 Color = tuple[int, int, int]
 KINDS = (".stl", ".obj", ".dae")
@@ -223,8 +223,8 @@ def _integers(element: Element | None) -> ndarray:
 
 # -- fewer triangles ---------------------------------------------------------------------------------------------------
 def simplified(mesh: Mesh, most: int) -> Mesh:
-    """Return at most about so many triangles: vertices in one cell of a grid are merged, with the finest sufficient
-    grid.
+    """Return about a given number of triangles or fewer: vertices in one cell of a grid are merged, with the finest
+    sufficient grid.
     """
     if len(mesh.faces) <= most:
         return mesh

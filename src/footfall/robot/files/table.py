@@ -181,7 +181,7 @@ def _row(row: Given, k: int) -> dict[str, Given]:
             raise unknown(f"key of {what}", key, known, "it has" if moving else "a row without a joint has")
         if key in ("joint", "kind"):
             if not isinstance(value, str) or not value:
-                raise InputError(f"{key} of {what} is a word, got {value!r}")
+                raise InputError(f"{key} of {what} must be a word, got {value!r}")
         elif key in ("size", "com"):
             three_numbers(value, f"{key} of {what}")
         elif key == "torque":
@@ -189,7 +189,7 @@ def _row(row: Given, k: int) -> dict[str, Given]:
                 raise InputError(f"torque of {what} is a limit above zero [N m], got {value!r}")
         elif key in ("lower", "upper"):
             if type(value) not in (int, float) or math.isnan(value):
-                raise InputError(f"{key} of {what} is an angle [rad], got {value!r}")
+                raise InputError(f"{key} of {what} must be an angle [rad], got {value!r}")
         elif not is_number(value):
             raise InputError(f"{key} of {what} must be a finite number, got {value!r}")
     return found

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError
+from nptrace.array_types import Float
 
 # name: (+1 fore, -1 hind; +1 left, -1 right), in the order of q
 LEGS: dict[str, tuple[int, int]] = {"LF": (1, 1), "RF": (1, -1), "LH": (-1, 1), "RH": (-1, -1)}

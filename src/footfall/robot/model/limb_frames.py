@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -26,6 +25,7 @@ from footfall.robot.model.tree import Tree
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
 from footfall.spatial.vector import cross, skew, symmetric
+from nptrace.array_types import Float
 
 _ROUNDING = 8 * np.finfo(float).eps  # rounding of a rotation: fraction of a vector's length where a component was zero
 

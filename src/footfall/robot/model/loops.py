@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
@@ -18,6 +17,7 @@ from footfall.robot.model.parts import MOST_LENGTH, array_of, name_of
 from footfall.robot.model.tree import Tree
 from footfall.spatial.rotation import about_axis, is_rotation, snapped
 from footfall.spatial.transform import Transform
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot

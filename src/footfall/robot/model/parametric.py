@@ -57,12 +57,12 @@ def quadruped(
         hips: First joint of the left fore leg from the trunk's centre [m], mirrored for the others, or one position per
             leg; the side faces' corners at mid height if not given.
         axes: Axis of each joint of a leg, from the trunk outwards: roll (+x), pitch (+y) or yaw (+z).
-        segments: What each joint carries, to the next joint or the foot: a length straight down [m], or a vector of a
-            left fore leg [m], mirrored for the others.
+        segments: Segment that each joint carries, to the next joint or the foot: a length straight down [m], or a
+            vector of a left fore leg [m], mirrored for the others.
         segment_masses: Mass of each segment [kg].
         thickness: Width of a segment's square section, or diameter of a rod [m].
         shape: Solid of the segments: ``box`` or ``rod``.
-        spine: Axes of the joints between the trunk's sections, front to back; none is a rigid trunk.
+        spine: Axes of the joints between the trunk's sections, front to back; empty for a rigid trunk.
         foot_radius: Radius of the spheres at the ends of the legs [m].
         knees: ``behind`` or ``front`` of the hips when standing, for all legs or by leg.
         crouch: Height of the hips over the feet's centres in the pose ``stand``, as a fraction of the stretched leg.

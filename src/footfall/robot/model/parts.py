@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_within
@@ -19,6 +18,7 @@ from footfall.errors import ModelError
 from footfall.spatial.rotation import about_axis, is_rotation, right_angled, snapped
 from footfall.spatial.transform import Transform
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 JOINT_KINDS = ("revolute", "prismatic", "fixed")
 MOST_NAME = 200

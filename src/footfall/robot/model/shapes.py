@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import positive_number
 from footfall.errors import InputError
 from footfall.spatial.vector import symmetric
+from nptrace.array_types import Float
 
 
 def tensor(

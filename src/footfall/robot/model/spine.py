@@ -58,11 +58,11 @@ def with_spine(
     """Return the robot with another spine.
 
     Args:
-        robot: One with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
+        robot: A robot with joints between its fore and hind legs: ``spined``, ``quadruped(spine=("pitch", "pitch"))``.
         kind: One of ``KINDS``.
         stiffness: Stiffness of every spring [N m/rad].
         damping: Damping of every spring [N m s/rad]; a hundredth of a second times the stiffness unless given.
-        torque_limit: Limit of the motors [N m]; what they have unless given.
+        torque_limit: Limit of the motors [N m]; their present one unless given.
         armature: Inertia of a series-elastic motor at the joint [kg m²].
         joints: Names of the spine's joints; those that carry several feet unless given.
 

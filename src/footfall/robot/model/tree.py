@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import ModelError
 from footfall.spatial.inertia import Inertia
 from footfall.spatial.transform import Transform
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from footfall.robot.model.description import Robot

@@ -9,10 +9,10 @@ flight alone: a robot without contact is weightless.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 _LEAST = 1e-9  # smallest probability of any mode: a filter that is certain cannot learn
 

@@ -16,7 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -34,6 +33,7 @@ from footfall.sensing.estimation.estimator import (
 from footfall.sensing.estimation.sensor_health import DISAGREES, FROZEN, GOOD, MISSING, OUT_OF_RANGE, Readings
 from footfall.spatial.gravity import GRAVITY, Gravity
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 _STAND_IN = {
     "gyro": "the angular velocity of the base comes from the legs",

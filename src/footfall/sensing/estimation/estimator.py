@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
@@ -57,6 +56,7 @@ from footfall.spatial import cross
 from footfall.spatial.gravity import strength, weight_of
 from footfall.spatial.quaternion import conjugate, from_rotation, multiply, to_rotation
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 _UNREADABLE = 1e3  # variance of a foot on a leg without valid readings [m²]
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import positive_number
@@ -30,6 +29,7 @@ from footfall.sensing.estimation.sensor_health import Health, Limits
 from footfall.spatial.gravity import GRAVITY, Gravity, strength
 from footfall.spatial.rotation import is_rotation
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 import nptrace
@@ -23,6 +22,7 @@ from footfall.dynamics.factor import dense_factor, dense_solve
 from footfall.spatial import skew
 from footfall.spatial.quaternion import multiply, rotated, to_rotation
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 TURN, SPEED, PLACE, GYRO_BIAS, ACCELERATION_BIAS = (slice(3 * k, 3 * k + 3) for k in range(5))
 FEET = 15  # index of the first foot
@@ -55,9 +55,9 @@ def propagate(
 ) -> FilterState:
     """Propagate one period by the IMU: the sample is the mean over the period, in the axes at its end.
 
-    variances: of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of the random walk of their biases in a
-    period, and of a tilt [rad²] of robot and feet together about the robot, added after a faulty gyro. feet_move [m]:
-    displacement of rolling feet; feet_variance [m²]: its uncertainty, ``LOST`` for a foot in the air.
+    variances: variances of the samples of gyro [rad²/s²] and accelerometer [m²/s⁴], of the random walk of their biases
+    in a period, and of a tilt [rad²] of robot and feet together about the robot, added after a faulty gyro. feet_move
+    [m]: displacement of rolling feet; feet_variance [m²]: its uncertainty, ``LOST`` for a foot in the air.
     """
     quat = rotated(state.quat, dt * (gyro - state.gyro_bias))
     R = to_rotation(quat)

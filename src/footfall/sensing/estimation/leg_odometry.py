@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.dynamics.factor import dense_factor, dense_solve
@@ -17,6 +16,7 @@ from footfall.kinematics.forward import foot_positions
 from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

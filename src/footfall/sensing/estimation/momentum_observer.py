@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.posture import own_joints
@@ -28,6 +27,7 @@ from footfall.kinematics.jacobian import feet_jacobian
 from footfall.robot.model.description import Robot
 from footfall.spatial import cross, skew
 from footfall.spatial.gravity import GRAVITY
+from nptrace.array_types import Float
 
 # conditioning below which a leg does not measure force along itself, and the damping added then
 _STRETCHED, _DAMPING = 0.01, 3e-3

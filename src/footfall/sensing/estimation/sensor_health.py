@@ -15,11 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 GOOD, MISSING, FROZEN, OUT_OF_RANGE, DISAGREES = 0.0, 1.0, 2.0, 3.0, 4.0
 

@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import checked_number
@@ -24,6 +23,7 @@ from footfall.robot.model.description import Robot
 from footfall.spatial.gravity import Gravity, weight_of
 from footfall.spatial.quaternion import to_rotation
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 _LEAST = 0.05  # fraction of the weight, on a stance foot
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.complementarity import Complementarity
@@ -31,6 +30,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace import select
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,8 +75,9 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
     figures = {"contact": _figure(runs), "largest_step": adak_steps.figure(steps)}
     captions = {
         "contact": f"Drop from {1e3 * DROP:.0f} mm and trot on rigid ground: height of the trunk, and the residual of"
-        " the contact conditions in every step, which must stay below the broken line.",
-        "largest_step": "Largest steps at which the robot stands and trots, against how deep its feet sink: explicit"
+        " the contact conditions in every step, which must stay below the dashed line.",
+        "largest_step": "Largest steps at which the robot stands and trots, over the depth to which its feet sink:"
+        " explicit"
         " spring-dampers of several stiffnesses, the damper tuned for each, and hard contact, which does not sink.",
     }
     settings = {
@@ -185,9 +186,10 @@ def exactness(runs: dict[str, Recording]) -> Claim:
     note = (
         f"{reached} of {steps} recorded steps (standing, drop, trot, trot slipping on friction {SLIPPERY:g}) solved to"
         f" at most {RESIDUAL:g} m/s by least squares alone, with A - I as printed and from no impulses in every step;"
-        f" what is left goes to the solver by contact, and no step ends above {worst:.1e} m/s. Scaled by diag(A), which"
-        f" has the same solutions, and from the impulses of the step before: {warm} of {of}. The method of"
-        " minimisation is ours (Gauss-Newton): the paper names none and gives no count."
+        f" the remaining steps go to the contact-by-contact solver, and no step ends above {worst:.1e} m/s. Scaled by"
+        " diag(A), which"
+        f" has the same solutions, and from the impulses of the step before: {warm} of {of}. We chose the minimisation"
+        " method (Gauss-Newton): the paper names none and gives no iteration count."
     )
     return assess(NAME, "least_squares_reaches_exact_solution", share, note)
 
@@ -203,9 +205,7 @@ def pitch(runs: dict[str, Recording]) -> Claim:
 def otherwise(runs: dict[str, Recording]) -> Claim:
     """Assess where least squares do not reach the exact solution."""
     reached, steps = _sum({key: rec for key, rec in runs.items() if PRINTED in key})
-    return assess(
-        NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps are left to another solver."
-    )
+    return assess(NAME, "otherwise_rational_solution", None, f"{steps - reached} of {steps} steps need another solver.")
 
 
 def _sum(runs: dict[str, Recording]) -> tuple[int, int]:
@@ -245,7 +245,8 @@ def _spine(rec: Recording) -> str:
     torque = np.abs(rec.torque[:, columns]).max(axis=0)
     turned = np.degrees(np.abs(rec.joint_position[:, columns]).max(axis=0))
     return (
-        f"The spine's motors give up to {torque[0]:.1f} (pitch) and {torque[1]:.1f} N m (roll), and it turns by up to"
+        f"The motors of the spine give up to {torque[0]:.1f} (pitch) and {torque[1]:.1f} N m (roll), and it rotates by"
+        " up to"
         f" {turned[0]:.1f} and {turned[1]:.1f} deg."
     )
 
@@ -262,7 +263,7 @@ def stands(rec: Recording, seconds: float = SECONDS) -> Claim:
     note = (
         f"{rec.time[-1]:.1f} s on hard ground, joints held by PD: the trunk comes from {z[0]:.3f} to rest at"
         f" {z[-1]:.3f} m, last speed {speed:.1e}; the feet carry {carried:.6f} of the weight. {_spine(rec)} The paper"
-        " shows no run."
+        " shows no simulation."
     )
     return assess(NAME, "stands", there, note, holds=there)
 
@@ -275,10 +276,10 @@ def drops(rec: Recording, seconds: float = SECONDS) -> Claim:
     over = int((np.abs(rec.torque) > limits + 1e-6).any(axis=1).sum())
     there = _upright(rec, seconds) and speed < 1e-2 and bool(rec.contact[-1].all())
     note = (
-        f"{1e3 * DROP:.0f} mm of air under the feet: they land after {rec.time[touched]:.3f} s (free fall:"
+        f"{1e3 * DROP:.0f} mm above the ground: the feet land after {rec.time[touched]:.3f} s (free fall:"
         f" {np.sqrt(2 * DROP / STANDARD):.3f} s), the trunk falls from {z[0]:.3f} to {z.min():.3f} m and comes to rest"
         f" at {z[-1]:.3f} m on four feet; contact takes {losing:.2f} J. {_spine(rec)}"
-        f" In {over} of {len(rec)} steps, at the impact, implicit feedback takes a torque past its motor's limit."
+        f" In {over} of {len(rec)} steps, at the impact, implicit feedback exceeds the torque limit of a motor."
     )
     return assess(NAME, "drops", there, note, holds=there)
 
@@ -290,7 +291,7 @@ def trots(rec: Recording, seconds: float = SECONDS) -> Claim:
     note = (
         f"{rec.time[-1]:.1f} s on hard ground: {rec.distance:.2f} m forward, {speed:.3f} m/s after the start (the"
         f" gait's nominal speed is {gait.speed:.3f}), trunk between {z.min():.3f} and {z.max():.3f} m high."
-        f" {_spine(rec)} It is bent by command in every half cycle; gait and gains are chosen, as the paper prints"
+        f" {_spine(rec)} The spine is actuated in every half cycle; gait and gains are chosen, as the paper prints"
         " none."
     )
     return assess(NAME, "trots", there, note, holds=there)

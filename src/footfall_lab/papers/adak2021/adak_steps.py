@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import compiling
@@ -33,6 +32,7 @@ from footfall.spatial.gravity import weight_of
 from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.registered import setup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,8 +236,8 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
     best = max(stiff, key=lambda s: s.both)
     tie = (
         f" In the trot the softest spring keeps up ({soft.name}, feet {soft.sink:.2g} mm deep, {_ms(soft.trots)}):"
-        " there the gait itself, sampled so coarsely, is the limit, for the implicit contact as well,"
-        " and by the smaller of its two steps that spring draws level."
+        " there the coarsely sampled gait is the limit, also for implicit contact, and by the smaller of its two steps"
+        " that spring is equal."
         if soft.trots >= hard.trots
         else ""
     )
@@ -245,10 +245,10 @@ def stability(steps: Sequence[LargestStep]) -> Claim:
         f"Largest step to do both: {_ms(hard.both)} with hard contact, {_ms(soft.both)} with the best spring"
         f" ({soft.name}). Hard contact stands at {_ms(hard.stands)}{_top(hard.stands)} and trots at {_ms(hard.trots)};"
         f" of explicit spring-dampers, tuned in stiffness and damper, the best stand at {_ms(stands)} and trot at"
-        f" {_ms(trots)}.{tie} Springs that sink less than {RIGID:g} mm, as rigid ground would ask, do both up to"
+        f" {_ms(trots)}.{tie} Springs that sink less than {RIGID:g} mm, as on rigid ground, do both up to"
         f" {_ms(best.both)} ({best.name}), the stiffest up to {_ms(min(stiff, key=lambda s: s.sink).both)}."
-        " Controller and implicit joint feedback are the same for all. It is the explicit step that lacks stability,"
-        f" not the spring: taken linearly implicitly, Hertz contact that sinks {own.sink:.2g} mm stands at"
+        " Controller and implicit joint feedback are the same for all. The explicit step is unstable, not the spring:"
+        f" with linearly implicit steps, Hertz contact that sinks {own.sink:.2g} mm stands at"
         f" {_ms(own.stands)} and trots at {_ms(own.trots)}. The paper prints no number."
     )
     return assess("adak2021", "hard_beats_spring_damper_in_stability", hard.both / soft.both, note)

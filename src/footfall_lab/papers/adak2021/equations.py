@@ -152,18 +152,18 @@ def _body(rng: np.random.Generator) -> dict[str, float]:
     }
 
 
-_BESIDE = f"Beside mechanics written apart, in world axes; the worst of {STATES} random states."
+_BESIDE = f"Compared with independent mechanics in world axes; the worst of {STATES} random states."
 NOTES = {
-    "eq_euler": "Errata of words: 'rotations around the inertial frame' with R = Rx Ry Rz turns about the moved"
+    "eq_euler": "Errata in the text: 'rotations around the inertial frame' with R = Rx Ry Rz are about the rotated"
     " axes, and"
     " 'a very small overflow number' does not overcome the singularity of (8).",
     "eq_contact": "Four contacts, random A of rank 12. J_C of 24 rows, as (11) has it, would make A singular: a point"
     " contact has 12.",
-    "erratum_16": "The superscript of the tensor on the right is the link's, not the inertial frame's: turned"
-    " twice else.",
-    "erratum_24": "Sums over i alone: it must be over i and j.",
+    "erratum_16": "The superscript of the tensor on the right should be the link's, not the inertial frame's:"
+    " otherwise it is rotated twice.",
+    "erratum_24": "Sums over i only: it must be over i and j.",
     "erratum_25": "dM_ij/dt q̇_i: the rate is that of joint j.",
-    "erratum_27": "Corrected by E_t alone, as the text has it, ω x I ω counts twice: derive in Euler coordinates,"
-    " then map.",
+    "erratum_27": "Corrected by E_t alone, as in the text, ω x I ω counts twice: derive in Euler coordinates, then"
+    " map.",
     "erratum_34": "S_11 = 1 gives an impulse to an open contact, against (33): 1 only for x_N < 0.",
 }

@@ -7,13 +7,13 @@ continuous time no force satisfies the laws. In discrete time, eqs. (28)-(32), a
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.contact.coulomb import ContactProblem, residuals
 from footfall.contact.least_squares import solve_by_least_squares
 from footfall.spatial.gravity import STANDARD
 from footfall_lab.papers.claims import Claim, assess
+from nptrace.array_types import Float
 
 NAME = "adak2021"
 FRICTION, STEP = 2.0, 1e-3  # registered
@@ -50,9 +50,9 @@ def claim() -> Claim:
         "coulomb_may_have_no_solution",
         left,
         f"Painlevé's rod, {np.degrees(ANGLE):.0f} degrees over the ground, sliding at {SLIP:g} m/s, friction"
-        f" {FRICTION:g}: the end's normal acceleration is {sliding:.2f}/kg times the normal force, less g, so that"
-        " parting and sliding both let it fall into the ground. In a step of 1 ms an impulse of"
-        f" {impulse[2]:.2f} N s, with {abs(impulse[0]):.2f} N s of friction, stops it. Least squares that start from no"
-        f" impulse do not find it: {missed:.1e} m/s are left.",
+        f" {FRICTION:g}: the end's normal acceleration is {sliding:.2f}/kg times the normal force, less g, so that it"
+        " penetrates the ground whether it separates or slides. In a step of 1 ms an impulse of"
+        f" {impulse[2]:.2f} N s, with {abs(impulse[0]):.2f} N s of friction, stops it. Least squares from zero impulse"
+        f" do not find it: {missed:.1e} m/s remain.",
         holds=not solvable and left <= 1e-9,
     )

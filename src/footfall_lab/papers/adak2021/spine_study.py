@@ -34,6 +34,7 @@ from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, reduced, repeated, tick
 from footfall.spatial.gravity import weight_of
 from nptrace._types import Json, Scalar
+from nptrace.array_types import Float
 
 SETTLE, MEASURE = 2.5, 2.5  # [s]
 SPEEDS = {"trot": (0.5, 1.0), "bound": (1.0, 2.0), "rotary_gallop": (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)}  # commanded [m/s]
@@ -62,6 +63,8 @@ class WatchedSpine:
     flight: Scalar  # ticks without a foot on the ground
     left: Scalar  # height of the centre of mass when a foot last touched [m]
     hop: Scalar  # its largest rise above that, while none touches [m]
+    shove: Scalar  # horizontal, of the ground on the robot, filtered [N]
+    shoved: Scalar  # the largest of these [N]
 
 
 def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) -> WatchedSpine:
@@ -74,6 +77,7 @@ def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) 
     angles = [at[name] + at.get(name + SPRING, 0.0) for name in names if not name.endswith(SPRING)]
     height, vertical = center_of_mass(robot, after.q)[2], after.forces[:, 2]
     force = watched.force + model.period / FILTER * (vertical - watched.force)
+    shove = watched.shove + model.period / FILTER * (np.sum(after.forces[:, :2], axis=0) - watched.shove)
     x, y = after.q[4], after.q[5]
     return WatchedSpine(
         state=reduced(after, "forces"),
@@ -88,6 +92,8 @@ def watched_tick(model: SimulationModel, watched: WatchedSpine, inputs: Inputs) 
         flight=watched.flight + np.where(np.max(vertical) > 0.0, 0.0, 1.0),
         left=np.where(np.max(vertical) > 0.0, height, watched.left),
         hop=np.maximum(watched.hop, np.where(np.max(vertical) > 0.0, 0.0, height - watched.left)),
+        shove=shove,
+        shoved=np.maximum(watched.shoved, np.sqrt(shove @ shove)),
     )
 
 
@@ -130,7 +136,7 @@ class Machine:
         plain = load(robot) if isinstance(robot, str) else robot
         motors = spine_joints(plain)
         if not motors:
-            raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
+            raise InputError(f"robot '{plain.name}' has no spine: use one such as quadruped(spine=('pitch',))")
         self.robot = with_spine(plain, kind)
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
         legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # without springs
@@ -141,21 +147,37 @@ class Machine:
         simulation = Simulation(self.robot, controller)
         self.period = simulation.model.period
         self.free = ("ground.friction", *SpineCase(kind).numbers(self.springs))
-        zero = dict.fromkeys(("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight", "left", "hop"), 0.0)
+        zero = dict.fromkeys(
+            ("legs", "spine", "peak", "top", "bottom", "bend", "tilt", "flight", "left", "hop", "shoved"), 0.0
+        )
         self.first, self.inputs = (
-            WatchedSpine(state=reduced(simulation.state, "forces"), force=np.zeros(4), **zero),
+            WatchedSpine(state=reduced(simulation.state, "forces"), force=np.zeros(4), shove=np.zeros(2), **zero),
             Inputs(Command(), np.zeros(6)),
         )
         self.function = compiling.compile(
             watched_tick, simulation.model, self.first, self.inputs, target="batch", free=self.free, verify=False
         )
 
-    def run(self, runs: Sequence[tuple[SpineCase, str, float, float]]) -> list[dict[str, float]]:
-        """Run every (case, gait, speed [m/s], friction) in one batch."""
+    def run(
+        self, runs: Sequence[tuple[SpineCase, str, float, float]], starts: Float[ndarray, "n legs"] | None = None
+    ) -> list[dict[str, float]]:
+        """Perform every (case, gait, speed [m/s], friction), all at once.
+
+        Args:
+            runs: One tuple per robot.
+            starts: What is added to the joints of the legs of each robot at the start [rad].
+
+        Returns:
+            The figures of each.
+        """
         n = len(runs)
         numbers = [{"ground.friction": mu, **case.numbers(self.springs)} for case, _, _, mu in runs]
         free = {path: np.array([row[path] for row in numbers]) for path in self.free}
         state, inputs = repeated((self.first, self.inputs), n)
+        if starts is not None:
+            q = np.array(state.state.q)
+            q[:, [7 + self.robot.joint_names.index(name) for name in leg_joints(self.robot)]] += starts
+            state = dataclasses.replace(state, state=dataclasses.replace(state.state, q=q))
         speed = np.array([v for _, _, v, _ in runs])
         gaits = [schedule(gait, v) for _, gait, v, _ in runs]
         state = _on_gaits(state, np.stack([gait_numbers(gait) for gait in gaits]))
@@ -175,6 +197,8 @@ class Machine:
             flight=zero,
             left=height + 1.0,  # no rise before a foot has touched
             hop=zero,
+            shove=settled.shove,
+            shoved=zero,
         )
         ended = self.function.advance(round(MEASURE / self.period), begun, inputs, free)
         return self._figures(settled.state.q, ended, np.array([gait.period for gait in gaits]))
@@ -194,6 +218,8 @@ class Machine:
                 "height_change": ended.top - ended.bottom,
                 "hop_height": ended.hop,
                 "peak_force": ended.peak / weight,
+                "horizontal_force": ended.shoved / weight,
+                "spine_share": 100.0 * ended.spine / (ended.legs + ended.spine),
                 "bend": np.sqrt(ended.bend / ticks),
                 "tilt": np.degrees(np.sqrt(2.0 * np.maximum(ended.tilt, 0.0) / ticks)),
                 "flight": ended.flight / ticks,
@@ -212,6 +238,8 @@ FIGURES = (
     "height_change",
     "hop_height",
     "peak_force",
+    "horizontal_force",
+    "spine_share",
     "bend",
     "tilt",
     "flight",
@@ -237,18 +265,37 @@ def measured(
     speeds: dict[str, tuple[float, ...]] | None = None,
     frictions: Sequence[float] = (FRICTION,),
     robot: Robot | str = "spined",
+    start: int = 0,
+    noise: float = 0.0,
 ) -> dict[tuple[SpineCase, str, float, float], dict[str, float]]:
     """Measure every case in every gait, at every speed and friction; each machine runs its cases in one batch.
 
-    robot: any robot with a spine, or the name of a library robot.
+    Args:
+        cases: The spines.
+        speeds: Commanded [m/s], by gait.
+        frictions: Coefficients of the ground.
+        robot: Any with a spine, or the name of one of the library.
+        start: Seed of the start; the robots of all cases begin alike.
+        noise: Standard deviation of the joints of the legs at the start [rad].
+
+    Returns:
+        Figures by case, gait, speed and friction.
     """
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]] = {}
     lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
     for kind in ("lockable", "series_elastic"):
         runs = [(case, *lane) for case in cases if case.machine == kind for lane in lanes]
         if runs:
-            found |= dict(zip(runs, machine(kind, robot).run(runs)))
+            made = machine(kind, robot)
+            off = noise * np.random.default_rng(start).normal(size=len(leg_joints(made.robot)))
+            found |= dict(zip(runs, made.run(runs, np.tile(off, (len(runs), 1)))))
     return found
+
+
+def leg_joints(robot: Robot) -> list[str]:
+    """Return the joints that are no part of the spine."""
+    spine = set(spine_joints(robot))
+    return [name for name in robot.joint_names if name not in spine]
 
 
 def mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
@@ -268,10 +315,19 @@ def case(
 ) -> dict[str, Json]:
     """Measure one spine in one gait.
 
-    stiffness [N m/rad] of springs; phase [cycles] and swing [rad] of motors; any robot with a spine.
-    Returns survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [fraction of it], stride_length [m],
-    height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on the ground), peak_force
-    [weights, on one foot], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
+    Args:
+        gait: A key of ``SPEEDS``.
+        mode: Kind of the spine.
+        stiffness: Stiffness of its springs [N m/rad].
+        phase: Phase of its motors [cycles].
+        swing: Amplitude of its motors [rad].
+        robot: Any with a spine, or the name of one of the library.
+
+    Returns:
+        survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of that cost],
+        stride_length [m], height_change [m] (range of the centre of mass), hop_height [m] (its rise without a foot on
+        the ground), peak_force [weights, on one foot], horizontal_force [weights, on the robot], spine_share [% of the
+        motors' work], bend [rad, rms], tilt [degrees, rms], flight [fraction of the time].
     """
     if gait not in SPEEDS:
         raise unknown("gait of the spine study", gait, SPEEDS)

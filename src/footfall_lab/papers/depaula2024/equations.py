@@ -196,23 +196,21 @@ def _quaternion(R: ndarray) -> ndarray:
     return np.array([w, *(np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / (4.0 * w))])
 
 
-_BESIDE = f"Beside mechanics written apart, in world axes, point by point; the worst of {STATES} random states."
+_BESIDE = f"Compared with independent mechanics in world axes, point by point; the worst of {STATES} random states."
 NOTES = {
-    "eq_tree": "Arrays of the 13 bodies, beside chains followed from every body to the root.",
+    "eq_tree": "Arrays of the 13 bodies, compared with chains from every body to the root.",
     "erratum_21": "Block-diagonal only with the frame at the centre of mass; with the frame at the joint the first"
-    " moment"
-    " h = m c stays.",
-    "erratum_26": "Swaps parent and child in X; Algorithm 5 has it right.",
-    "erratum_28": "(28) itself is right. The line below it has the transform transposed alone, against the paper's own"
-    " (8), which inverts as well: X̄_i^j = (X_j^i)^T.",
-    "eq_operators": "Erratum of words: (A3) calls what fills its matrix a couple and a force; (20) puts in the angular"
-    " and the linear velocity, and the matrix is right with them.",
-    "erratum_34": "A negative base has no real value at 2.2: K abs(δ)^e. The unit of K: see the set-up.",
-    "erratum_38": "Per axis the region is a square, whose corners lie a factor of √2 beyond the ellipse that the"
-    " text names."
-    " Nor does (38) print the sign that opposes slip.",
-    "erratum_41": "G ξ' is the angular velocity in world axes, not the trunk's own.",
-    "erratum_42": "Velocities are the trunk's own: the position's rate is R v_0.",
+    " moment h = m c remains.",
+    "erratum_26": "Swaps parent and child in X; Algorithm 5 is correct.",
+    "erratum_28": "(28) itself is correct. The line below it only transposes the transform, unlike (8), which also"
+    " inverts it: X̄_i^j = (X_j^i)^T.",
+    "eq_operators": "Erratum in the text: (A3) calls the entries of its matrix a couple and a force; (20) uses angular"
+    " and linear velocity, for which the matrix is correct.",
+    "erratum_34": "A negative base has no real power of 2.2: K abs(δ)^e. For the unit of K, see the set-up.",
+    "erratum_38": "Per axis the region is a square, whose corners are a factor of √2 beyond the ellipse in the text."
+    " (38) also lacks the sign that opposes slip.",
+    "erratum_41": "G ξ' is the angular velocity in world axes, not in trunk axes.",
+    "erratum_42": "Velocities are in trunk axes: the rate of the position is R v_0.",
     "erratum_43": "a_0 of Algorithm 2 is classical: v_0' = a_0 - ω x v_0 in the trunk's axes. Row 2 is q', not q''.",
     "erratum_44": "kp (q - q_d) + kd q' pushes away from the target: kp (q_d - q) - kd q'.",
 }

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import gait
@@ -36,12 +35,13 @@ from footfall_lab.papers.claims import Claim, Outcome, Table, assess
 from footfall_lab.papers.dynakat import figures, further, leg_race, margins, published, rhythm
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, Racer, best_time
 from footfall_lab.papers.registered import setup
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "dynakat"
-TITLE = "Four joints a leg, FABRIK and oscillators (the DynaKat report)"
+TITLE = "Four joints per leg, FABRIK and oscillators (the DynaKat report)"
 FIG7 = (math.pi / 2, 0.0, -math.pi / 2, -math.pi / 2)  # the configuration of Fig. 7
 FIG7_FOOT = (0.050, -0.030, -0.075)  # [m]: thigh forward, shank down, foot back, by hand from Table I
 DROP = setup(NAME)["drop"]  # height of the trunk above its standing height [m]
@@ -116,8 +116,8 @@ class LegFindings:
             "fig7_dh_pose",
             float(off),
             "The foot is 50 mm forward, 30 mm to the right and 75 mm below the hip, by the table alone and by the"
-            " robot's tree; worked out by hand. The plot is not public. The table makes joint 1 the hip's pitch and"
-            " joint 2 the roll, where the text speaks of a roll followed by a planar chain.",
+            " robot's tree; calculated by hand. The plot is not public. In the table joint 1 is the hip's pitch and"
+            " joint 2 the roll, whereas the text describes a roll followed by a planar chain.",
             holds=bool(off < 1e-9),
         )
 
@@ -138,7 +138,7 @@ class LegFindings:
         others = [entry for method, entry in fine.items() if method not in ("fabrik", "closed")]
         quickest = min(others, key=lambda e: e.seconds)
         fewest, time_ratio = mine.median / min(e.median for e in others), mine.seconds / quickest.seconds
-        times = f"{1e6 * mine.seconds:.1f} µs a target on the mean"
+        times = f"{1e6 * mine.seconds:.1f} µs per target on average"
         form = f"{1e6 * exact.seconds:.2f} µs by the {CLOSED}"
         medians = ", ".join(f"{METHODS[m]} {e.median:.0f}" for m, e in fine.items() if m in METHODS)
         return [
@@ -146,28 +146,28 @@ class LegFindings:
                 NAME,
                 "fig1_fabrik_converges_fastest",
                 max(fewest, time_ratio),
-                f"{self.count} random targets, one leg, limits kept, to {FINE:g} m. In iterations it is the fastest:"
-                f" {medians}, the medians ({fewest:.2g} of the next). In time it is not:"
+                f"{self.count} random targets, one leg, limits kept, to {FINE:g} m. It needs the fewest iterations:"
+                f" {medians}, the medians ({fewest:.2g} of the next). It is not the fastest in time:"
                 f" {times} against {1e6 * quickest.seconds:.1f} µs by"
-                f" {METHODS[quickest.method]}, since the targets it misses take every iteration there is. The report's"
-                " figure is a reference's, for ball joints; FABRIK as published stalls on hinges, ours first swings the"
-                " leg at the target and turns its plane through it.",
+                f" {METHODS[quickest.method]}, since targets that it misses use all iterations. The figure in the"
+                " report is from a reference, for ball joints; FABRIK as published stalls on hinges, ours first"
+                " points the leg at the target and rotates its plane through it.",
             ),
             assess(
                 NAME,
                 "iterative_faster_than_analytical",
                 mine.seconds / exact.seconds,
-                f"{times}, {form}. The report says 'often': a leg is not such a case.",
+                f"{times}, {form}. The report says 'often'; a leg is not such a case.",
             ),
             assess(
                 NAME,
                 "fabrik_no_weakness",
                 mine.seconds / exact.seconds,
                 f"{100 * mine.failures:.1f} % of the reachable targets are not reached in {leg_race.MOST} iterations"
-                " (limits on the wrong side of the start, or a leg nearly stretched, where it crawls), against"
-                f" {100 * fine['levenberg'].failures:.1f} % by Levenberg's rule and {100 * exact.failures:.1f} % by the"
-                f" closed form; {times}, {form}. The report's double negative is read"
-                " as it is meant.",
+                " (limits on the wrong side of the start, or a nearly stretched leg, where convergence is slow),"
+                " against"
+                f" {100 * fine['levenberg'].failures:.1f} % by Levenberg's rule and {100 * exact.failures:.1f} % by"
+                f" the closed form; {times}, {form}. The report's double negative is read as intended.",
                 holds=mine.failures == 0.0 and mine.seconds <= min(e.seconds for e in fine.values()),
             ),
         ]
@@ -195,31 +195,25 @@ class LegFindings:
         ]
         return Table(
             f"{self.count} random targets within reach of the left fore leg, from standing",
-            ("robot", "to [m]", "method", "median", "mean", "95 %", "not reached [%]", "µs a target"),
+            ("robot", "to [m]", "method", "median", "mean", "95 %", "not reached [%]", "µs per target"),
             tuple(rows),
             f"Iterations, at most {leg_race.MOST}; time on one core, compiled, one target after another.",
         )
 
     def singular(self) -> Claim:
         """Assess starts from straight legs, and targets on the edge of reach."""
-        leg, random = leg_chain(self.robot, "LF"), np.random.default_rng(1)
-        count = 100 if self.quick else 1000
+        leg, count = leg_chain(self.robot, "LF"), 100 if self.quick else 1000
+        targets, starts, _ = further.singular_cases(self.robot, count)
         straight = np.zeros(len(leg))
-        starts, targets = [], []
-        for k in range(count):
-            posture = np.array([random.uniform(-0.8, 0.8), random.uniform(-0.5, 0.5), 0.0, 0.0])
-            bent = posture + np.array([0.0, 0.0, random.uniform(0.8, 1.6), random.uniform(-1.0, 0.0)])
-            starts.append(straight if k % 2 else bent)  # from a stretched leg, and to one
-            targets.append(foot_position(leg, bent if k % 2 else posture))
         found = {}
         for method in ("fabrik", "levenberg"):
             solve = compile(
                 leg_race.reach, self.robot, straight[:3], straight, target="batch", method=method, iterations=1000
             )
-            found[method] = solve(np.stack(targets), np.stack(starts))
+            found[method] = solve(targets, starts)
         left = found["fabrik"][1]
         near, there = left <= COARSE, left <= FINE
-        closed = compile(leg_race.closed, self.robot, straight[:3], target="batch")(np.stack(targets))[1]
+        closed = compile(leg_race.closed, self.robot, straight[:3], target="batch")(targets)[1]
         edge = manipulability(foot_jacobian(leg, straight)[1])
         return assess(
             NAME,
@@ -228,11 +222,11 @@ class LegFindings:
             f"Half of {count} cases start from a straight leg (manipulability {edge:.1g} m³), half end in one. Nothing"
             f" breaks down, and {100 * np.mean(near):.0f} % come within 1 mm; to 1 µm"
             f" {100 * np.mean(there[1::2]):.0f} % of those that leave the straight leg and"
-            f" {100 * np.mean(there[0::2]):.0f} % of those that end in one: into the edge of reach it crawls. By the"
+            f" {100 * np.mean(there[0::2]):.0f} % of those that end in one: towards the edge of reach it converges"
+            " slowly. By the"
             f" closed form {100 * np.mean(closed <= FINE):.0f} %, by Levenberg's rule"
-            f" {100 * np.mean(found['levenberg'][1] <= FINE):.0f} %. Leaving a leg that is exactly straight takes a"
-            " push off the line, which the published rule does not have: pulled along itself a straight chain stays"
-            " straight.",
+            f" {100 * np.mean(found['levenberg'][1] <= FINE):.0f} %. To leave an exactly straight leg, a perturbation"
+            " is needed, which the published rule lacks: a straight chain pulled along its axis stays straight.",
         )
 
     def limits(self) -> Claim:
@@ -256,9 +250,10 @@ class LegFindings:
             "fabrik_keeps_limits",
             beyond,
             f"The worst of {requested} targets, half of them out of reach, from starts beyond the limits, and of the"
-            f" race's {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm: a"
-            " limit on"
-            " the wrong side of the start is not got around. The closed form, the best of nine angles of the last link,"
+            f" comparison's {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1"
+            f" µm:"
+            " it cannot pass a limit on the wrong side of the start. The closed form, the best of nine angles of the"
+            " last link,"
             f" reaches {100.0 * (1.0 - self.races['dynakat', FINE]['closed'].failures):.1f} %.",
             holds=beyond == 0.0,
         )
@@ -284,10 +279,9 @@ class LegFindings:
             "redundant_link_sets_contact_angle",
             float(high - low) if held[middle] else 0.0,
             f"Standing, the left fore foot stays in place to {FINE:g} m while its link takes any angle from"
-            f" {low:.0f} to {high:.0f} degrees, limits kept. A link whose foot is on the ground has at most 180"
-            " degrees:"
-            " beyond 90 either way its upper end is below the floor. A leg of three joints has one angle, or one a"
-            " knee.",
+            f" {low:.0f} to {high:.0f} degrees, limits kept. A link with its foot on the ground has a range of at most"
+            " 180 degrees: beyond 90 degrees, its upper end is below the ground. A leg of three joints has one angle,"
+            " or one for each knee.",
         )
 
     # -- dynamics ------------------------------------------------------------------------------------------------------
@@ -310,9 +304,9 @@ class LegFindings:
             "mcg_time",
             1e3 * each,
             f"All 22 degrees of freedom, compiled: {1e6 * each:.1f} µs; the"
-            f" same source in plain NumPy {1e3 * plain:.1f} ms. They agree with Euler-Lagrange, the report's own way,"
-            f" to {off:.0e}. Erratum: its Christoffel sum lacks the factor 1/2. The report times"
-            " one leg in MATLAB, on a machine that it does not name.",
+            f" same source in plain NumPy {1e3 * plain:.1f} ms. They agree with Euler-Lagrange, the method of the"
+            f" report, to {off:.0e}. Erratum: its Christoffel sum lacks the factor 1/2. The report times"
+            " one leg in MATLAB, on an unnamed machine.",
         )
 
     def drop(self) -> Claim:
@@ -335,7 +329,7 @@ class LegFindings:
             -1e3 * min(low, 0.0),
             f"Limp, from {100 * DROP:.0f} cm: paws touch after {first:.3f} s (free fall: {free:.3f} s), the trunk comes"
             f" to rest {1e3 * rec.q[-1, 2]:.0f} mm over the floor, moving {end:.1e} after 2 s. Its trunk and shins"
-            " touch the floor too, which the report leaves out.",
+            " also touch the ground, which the report omits.",
             holds=bool(fine) and sim.stopped is None,
         )
 
@@ -373,7 +367,7 @@ class LegFindings:
             "kuramoto_locks",
             worst,
             f"All {len(gait.names())} gait tables from {starts} random phases each, coupling {coupling:g} /s, 1.5 Hz:"
-            " the worst leg's distance from its place.",
+            " the largest distance of a leg from its phase.",
             holds=worst < 1e-6,
         )
 
@@ -389,7 +383,7 @@ class LegFindings:
         words = ", ".join(f"{n}: {np.mean(i):.0f} steps ± {100 * spread[n]:.0f} %" for n, i in self.bursts.items())
         return rhythm.paced_walk(
             self.robot,
-            f"Intervals between bursts of one neuron: {words} (spread); the chaotic ones come early or late.",
+            f"Intervals between bursts of one neuron: {words} (spread); chaotic ones are irregular.",
         )
 
     def reflex(self) -> Claim:
@@ -405,8 +399,7 @@ class LegFindings:
         }
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _mcg(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> tuple[ndarray, ndarray, ndarray]:
     return mass_matrix(robot, q), coriolis_matrix(robot, q, v), gravity_terms(robot, q)
 
@@ -440,14 +433,15 @@ def _apart(a: ndarray, b: ndarray) -> float:
 
 
 SUMMARY = (
-    "What the DynaKat report says of its leg, its table, FABRIK, the oscillators and the margin, measured on a robot"
-    " with its legs. FABRIK takes the fewest iterations of all methods we race and keeps every limit, but the closed"
-    " form is faster and reaches more, and a margin over four feet does not tell a robot on three that it tips."
+    "The claims of the DynaKat report about its leg, its table, FABRIK, the oscillators and the margin, measured on a"
+    " robot with its legs. FABRIK takes the fewest iterations of all compared methods and keeps every limit, but the"
+    " closed form is faster and reaches more targets, and a margin over four feet does not predict the fall of a robot"
+    " on three."
 )
 CAPTIONS = {
-    "fig1": "Distance left after so many iterations, median of the random targets, quartiles shaded (Fig. 1).",
+    "fig1": "Remaining distance over iterations, median of the random targets, quartiles shaded (Fig. 1).",
     "fig2": "One iteration of FABRIK as published: from the end to the root, and back (Fig. 2).",
-    "margins": "The walk's margins: of all four feet (wide) and of the feet that touch.",
+    "margins": "The margins of the walk: of all four feet (wide) and of the feet in contact.",
     "drop": "The fall of Fig. 6: the trunk's height and the paws' vertical force.",
     "bursts": "Intervals between bursts of Rulkov's maps, in steps of the map.",
 }

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile, program
@@ -26,6 +25,7 @@ from footfall.kinematics.leg_inverse import branches
 from footfall.robot.model.description import Robot
 from footfall_lab.papers.registered import setup
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 METHODS = {
     "fabrik": "FABRIK",

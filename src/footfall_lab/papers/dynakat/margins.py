@@ -75,8 +75,8 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             experiment,
             "fabrik_in_closed_loop",
             walk.mean_speed(1.0),
-            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; the joints of a tick begin the"
-            " next.",
+            f"{walk.duration:.0f} s of walk, {'upright' if upright else 'it falls'}; each tick starts from the joints"
+            " of the last.",
             holds=upright and walk.mean_speed(1.0) > 0.05,
         ),
         assess(
@@ -85,7 +85,7 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             outside,
             f"In {walk.duration:.0f} s of walk, FABRIK in the compiled loop, {walk.mean_speed(1.0):.3f} m/s, the centre"
             f" of mass is outside the polygon of the contact points {outside:.0f} % of the time and the robot does"
-            f"{' not' if upright else ''} tip: it steps before it could. The margin over all four feet, touching or"
+            f"{' not' if upright else ''} tip: it steps first. The margin over all four feet, touching or"
             " not,"
             f" is then {1e3 * margins.wide.min():.0f} to {1e3 * margins.wide.max():.0f} mm.",
             holds=not (upright and outside > 0.0),
@@ -94,9 +94,9 @@ def claims(experiment: str, walk: Recording, margins: Stability, upright: bool, 
             experiment,
             "wsm_measures_tipping",
             1e3 * tipping.static,
-            f"On three feet, the centre of mass {-1e3 * tipping.static:.0f} mm beyond them, the robot {when}: by the"
-            f" points of contact the margin tells it. Over all four feet, as its name has it, the margin stays"
-            f" {1e3 * tipping.wide:.0f} mm or more and does not.",
+            f"On three feet, the centre of mass {-1e3 * tipping.static:.0f} mm beyond them, the robot {when}: the"
+            " margin by contact points predicts it. Over all four feet, as its name implies, the margin stays"
+            f" {1e3 * tipping.wide:.0f} mm or more and does not predict it.",
             holds=tipping.when is not None and tipping.static < 0.0,
         ),
     ]

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -25,6 +24,7 @@ from footfall_lab.papers.claims import Claim, Table, assess
 from footfall_lab.papers.dynakat import leg_race
 from footfall_lab.papers.dynakat.leg_race import COARSE, FINE, METHODS, MOST
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 LINKS, LENGTH = 10, 0.1  # of the chain; [m]
 ON_A_CHAIN = {
@@ -38,8 +38,7 @@ SETS = {"within": "within reach", "straight": "a leg that is nearly straight", "
 _SWEEPS = 20  # sweeps in which hinges follow the published points
 
 
-# -- a chain of ball joints
-# ------------------------------------------------------------------------------------------------
+# -- a chain of ball joints --------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
 ) -> tuple[Scalar, ...]:
@@ -83,14 +82,14 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         )
         for m, (u, far, s) in found.items()
     ]
-    header = ("method", "median", "95 %", "not reached [%]", "µs a target")
+    header = ("method", "median", "95 %", "not reached [%]", "µs per target")
     claim = assess(
         "dynakat",
         "fig1_as_published",
         max(ratios),
-        f"{count} targets. Iterations {ratios[0]:.2g} of {ON_A_CHAIN[fewest]}, the next, time {ratios[1]:.2g} of"
-        f" {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations. Where it"
-        " comes from it keeps its word; a leg has hinges.",
+        f"{count} targets. It takes {ratios[0]:.2g} of the iterations of {ON_A_CHAIN[fewest]} and {ratios[1]:.2g} of"
+        f" the time of {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations."
+        " On its original kind of chain the claim holds; a leg has hinges.",
     )
     return claim, Table(
         f"{count} targets, a chain of {LINKS} balls",
@@ -133,9 +132,9 @@ def on_a_leg(robot: Robot, targets: Float[ndarray, "N 3"]) -> Claim:
         "dynakat",
         "as_published_on_a_leg",
         100.0 * float(np.mean(left <= COARSE)),
-        f"{len(targets)} targets of DynaKat's left fore leg, from standing: the points reach them, the hinges that are"
-        f" turned after them leave {1e3 * np.median(left):.0f} mm in the median. Iterating on the joints themselves, as"
-        " ours does, is what a leg needs.",
+        f"{len(targets)} targets of DynaKat's left fore leg, from standing: the points reach them, the hinges that"
+        f" follow leave {1e3 * np.median(left):.0f} mm (median). For a leg, the iteration must be on the joints, as in"
+        " ours.",
     )
 
 
@@ -176,8 +175,7 @@ def on_hard_targets(robot: Robot, count: int) -> Table:
     return Table(f"{robot.name}: hard targets, {count} each, from standing", header, tuple(rows), note)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"]:
     d = random.normal(size=(count, 3))
     return d / np.linalg.norm(d, axis=1, keepdims=True)

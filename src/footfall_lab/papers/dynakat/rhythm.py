@@ -65,7 +65,8 @@ def catches(robot: Robot) -> Claim:
         NAME,
         "reflex_catches_fall",
         share,
-        f"Of {2 * len(SHOVES)} shoves by {', '.join(map(str, SHOVES))} m/s to either side {fell} fell the gait alone;"
+        f"Of {2 * len(SHOVES)} shoves by {', '.join(map(str, SHOVES))} m/s to either side {fell} fell with the gait"
+        " alone;"
         f" {caught} of these are caught with reflexes, a foot coming down at least {1e3 * further:.0f} mm further out"
         " than without a shove.",
         holds=bool(fell and share >= 50.0 and further >= _FURTHER),

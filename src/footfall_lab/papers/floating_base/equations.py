@@ -38,8 +38,8 @@ def full_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "full_dynamics",
         worst(errors),
-        "the accelerations and forces of the KKT system in every contact mode, put into both equations with M, h and"
-        " J_c of mechanics written apart",
+        "the accelerations and forces of the KKT system in every contact mode, put into both equations with"
+        " independent M, h and J_c",
     )
 
 
@@ -52,7 +52,8 @@ def bias(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "bias_is_coriolis_and_gravity",
         worst(one, _without_rotors(robots, states)),
-        "C q' + G beside the forces of Newton's and Euler's laws, body by body; our copy of the slides has C q''",
+        "C q' + G compared with the forces of Newton's and Euler's laws, body by body; our copy of the slides has C"
+        " q''",
     )
 
 
@@ -92,8 +93,8 @@ def base_jacobian(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "base_jacobian",
         worst(errors),
-        "columns of J_w by hand, each turn about its moved axis; the base's twist of a free body is its velocity as it"
-        " is, in base axes here",
+        "columns of J_w by hand, each rotation about its rotated axis; the twist of a free base is its velocity, here"
+        " in base axes",
     )
 
 
@@ -111,7 +112,7 @@ def quaternion_step(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "quaternion_step",
         worst(errors),
         "the rate of the rotation, exactly. The step is of first order and lengthens Q by (dT ω)² / 8 each time"
-        f" ({np.mean(lengths):.3f} of that, dT 1 ms): it needs to be normalised, which the slides leave out",
+        f" ({np.mean(lengths):.3f} of that, dT 1 ms): normalisation is needed, which the slides omit",
     )
 
 

@@ -38,7 +38,10 @@ from footfall_lab.papers.floating_base.facts import (
 from footfall_lab.papers.floating_base.modes import (
     base_coordinates,
     biped_modes,
+    embedded,
+    foot_takes_six,
     gimbal_lock,
+    minimal_dynamics,
     one_legged,
     quadruped_modes,
     quaternion_regular,
@@ -69,6 +72,9 @@ CLAIMS: tuple[Callable[[Sequence[Robot], Sequence[States]], Claim], ...] = (
     energy,
     one_legged,
     base_coordinates,
+    foot_takes_six,
+    embedded,
+    minimal_dynamics,
     *equations.CLAIMS,
 )
 
@@ -83,8 +89,8 @@ _CAPTION = (
 )
 
 _FLIGHT = (
-    "Facts 1 and 2: without weight and off the ground the legs swing, which turns the base against them; the centre of"
-    " mass stays where it is."
+    "Facts 1 and 2: without weight and off the ground the legs swing, which rotates the base against them; the centre"
+    " of mass does not move."
 )
 
 

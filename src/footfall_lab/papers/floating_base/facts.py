@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 from scipy.optimize import linprog
 
@@ -24,6 +23,7 @@ from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.claims import assess as assess_claim
 from footfall_lab.papers.registered import Value, registration
 from footfall_lab.verify.laws import rate_along
+from nptrace.array_types import Float
 
 NAME = "floating_base"
 ROUNDING = registration().bounds["identity"].value  # relative error up to which an identity holds
@@ -140,8 +140,8 @@ def fact1(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "fact1_torque_does_not_reach_base_row",
         worst(one, every(robots, states)),
-        "in flight, torques of the size of the weight: the rate of total momentum is the weight whatever they are;"
-        f" through M_bj they still move the base against the legs (10 N m at every joint of {robot.name}:"
+        "in flight, torques of the size of the weight: the rate of total momentum is always the weight; through M_bj"
+        f" they still move the base against the legs (10 N m at every joint of {robot.name}:"
         f" {np.linalg.norm(push[3:6]):.0f} m/s² at the base's origin)",
     )
 
@@ -178,8 +178,8 @@ def fact4(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "fact4_contact_forces_limited",
         max(forward for _, forward, _, _ in rows),
         "largest acceleration of the centre of mass, forward and downward, with all feet standing and no change of"
-        f" angular momentum, friction μ = {FRICTION} and a ground that only pushes (linear program) [m/s²]: {words};"
-        f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that holds and pulls there is no bound",
+        f" angular momentum, friction μ = {FRICTION} and a ground that cannot pull (linear program) [m/s²]: {words};"
+        f" bounds μ g = {FRICTION * STANDARD:.2f} and g. With a ground that can also pull there is no bound",
         holds=all(
             forward <= 1.0001 * FRICTION * STANDARD and down <= 1.0001 * STANDARD and np.isinf(free)
             for _, forward, down, free in rows
@@ -199,7 +199,7 @@ def fact5(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "fact5_joint_torque_limited",
         max(limited for _, limited, _ in rows),
         f"largest upward acceleration of a level base with all feet still, by the motors' limits [m/s²]: {words};"
-        " without them there is no bound",
+        " without limits there is no bound",
         holds=all(np.isfinite(limited) and np.isinf(free) for _, limited, free in rows),
     )
 
@@ -237,9 +237,9 @@ def fact7(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "fact7_two_stages",
         worst(errors),
-        "random accelerations of the base with 3 or 4 feet down; stage 1 takes the least forces that make them, stage 2"
-        " the torques; put into the KKT system the torques give back the same accelerations and the same forces, which"
-        f" the ground makes of them ({len(errors)} stances)",
+        "random accelerations of the base with 3 or 4 feet down; stage 1 finds the least forces for them, stage 2 the"
+        f" torques; in the KKT system, these torques give the same accelerations and contact forces ({len(errors)}"
+        " stances)",
     )
 
 
@@ -257,7 +257,7 @@ def jcb_structure(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "jcb_structure",
         worst(one, every(robots, states)),
-        "base columns of the foot Jacobians by the support path, turned to world axes and (linear, angular) order",
+        "base columns of the foot Jacobians by the support path, rotated to world axes and (linear, angular) order",
     )
 
 
@@ -269,7 +269,7 @@ def gravity(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "gravity_is_minus_M_g",
         worst(one, every(robots, states)),
-        "Algorithm 3 against the mass matrix; with velocities in base axes g is turned into them",
+        "Algorithm 3 against the mass matrix; with velocities in base axes, g is rotated into these",
     )
 
 
@@ -286,7 +286,7 @@ def momentum_rows(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "momentum_rows",
         worst(one, every(robots, states)),
         "rows moved to the centre of mass against the centroidal momentum matrix, summed body by body; M_b against the"
-        " momentum of the robot moving as one body",
+        " momentum of the robot moving as one rigid body",
     )
 
 
@@ -304,7 +304,7 @@ def skew_property(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         "S = dM/dt - 2C, dM/dt by differentiation along the motion. Our copy of the slides, converted from handwriting,"
         f" has M - 2C, for which |S + Sᵀ| / |S| is {min(printed):.2g} at least: no choice of C makes it skew. The same"
         " copy has ẍ for ẋ in the base's velocity, C q̈ for C q̇ and q̇ for q in the minimal coordinates: it loses and"
-        " adds dots, so the slip is not held against the slides",
+        " adds dots, so this is not counted against the slides",
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall import dynamics
@@ -13,9 +12,10 @@ from footfall.dynamics import coordinates
 from footfall.dynamics.formalisms.constrained import constrained_dynamics, contact_jacobian, impact_map
 from footfall.dynamics.formalisms.contact_sets import contact_set
 from footfall.dynamics.formalisms.modes import all_modes, single_transitions, transitions
-from footfall.dynamics.formalisms.reduced import reduced_dynamics, reduced_system
+from footfall.dynamics.formalisms.reduced import ModeCoordinates, reduced_dynamics, reduced_system
 from footfall.dynamics.mass_matrix import mass_matrix
 from footfall.dynamics.random_states import States, random_states
+from footfall.kinematics import feet_jacobian
 from footfall.kinematics.forward import foot_positions
 from footfall.robot import Joint, Link, Robot
 from footfall.robot.library.biped import biped
@@ -25,6 +25,7 @@ from footfall.spatial.gravity import weight_of
 from footfall.spatial.quaternion import rate, rotated
 from footfall_lab.papers.claims import Claim
 from footfall_lab.papers.floating_base.facts import ROUNDING, assess, error, every, worst
+from nptrace.array_types import Float
 
 _, _Y, _Z = np.eye(3)
 
@@ -46,7 +47,7 @@ class OneLeg(LegNumbers):
         ]
         return Robot(name="one-legged machine in stance", links=links, joints=joints, floating=False)
 
-    # -- conversion --------------------------------------------------------------------------------------------------
+    # -- conversion ----------------------------------------------------------------------------------------------------
     def to_flight(self, q: Float[ndarray, "3"], anchor: Float[ndarray, "3"]) -> Float[ndarray, "5"]:
         """Return the flight coordinates of a stance, which lift-off does not change."""
         ankle, knee, hip = q
@@ -103,9 +104,9 @@ def quadruped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "quadruped_16_modes",
         float(max(counts)) if sound else float("nan"),
-        "every mode of every quadruped of the library takes three degrees of freedom a foot; reduced equations in its"
-        f" coordinates agree with the KKT system in excess coordinates to {worst(errors):.1e} (accelerations relative,"
-        " forces beside the weight)",
+        "every mode of every quadruped of the library takes three degrees of freedom per foot; reduced equations in its"
+        f" coordinates agree with the KKT system in excess coordinates to {worst(errors):.1e} (relative accelerations,"
+        " forces relative to the weight)",
     )
 
 
@@ -134,7 +135,7 @@ def biped_modes(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         f"{len(modes)}, {len(pairs)}" if worst(errors) <= ROUNDING else "not sound",
         f"a biped of {two.nv} degrees of freedom: {', '.join(map(str, sizes))} in its modes. The slides' 12 count every"
         f" ordered pair of modes; one foot changes in {len(single)} of them. Each transition was made from five states:"
-        " landing feet stop, momentum passes by them alone, lift-off changes nothing"
+        " landing feet stop, only they transfer momentum, lift-off changes nothing"
         f" (to {worst(errors):.1e}). {_hopper()}",
     )
 
@@ -145,14 +146,53 @@ def one_legged(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess("one_leg_3_and_5_coordinates", f"{counts[0]}, {counts[1]}", _hopper())
 
 
+def embedded(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
+    """Velocities of the feet that stand, by a random velocity in the minimal coordinates of every mode."""
+    rng, errors = np.random.default_rng(13), [0.0]
+    for robot, q, *_ in every(robots, states):
+        J = contact_jacobian(robot, q)
+        for mode in all_modes(robot):
+            N = ModeCoordinates.at(robot, q, mode).basis(q)
+            v = N @ rng.normal(size=N.shape[1])
+            if mode.any():
+                errors.append(float(np.abs(J[np.repeat(mode, 3) > 0] @ v).max() / np.abs(J @ v).max(initial=1.0)))
+    return assess(
+        "constraints_are_embedded",
+        worst(errors),
+        "a random velocity in the coordinates of every mode; velocities of the feet that stand, over the largest of all"
+        " feet, or 1 m/s",
+    )
+
+
+def foot_takes_six(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
+    two = biped()
+    ranks = {
+        int(np.linalg.matrix_rank(J, tol=1e-9)) for q in random_states(two, 5, seed=12).q for J in feet_jacobian(two, q)
+    }
+    return assess(
+        "foot_takes_six",
+        float(max(ranks)) if len(ranks) == 1 else float("nan"),
+        "the twist of a foot that lies flat; a point takes three, which is what the robots of the library stand on",
+    )
+
+
 def base_coordinates(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     counts = {(robot.nq - robot.nj, robot.nv - robot.nj) for robot in robots}
     words = "; ".join(f"{q}, {v}" for q, v in sorted(counts))
     return assess("base_in_R7_and_R6", words, "of every robot of the library: position and quaternion, twist")
 
 
-def _hopper() -> str:
-    """Compare the one-legged machine of the slides in both of its sets of coordinates."""
+def minimal_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
+    return assess(
+        "minimal_dynamics",
+        _hopper_error(),
+        "20 random states; the torques of the joints are mapped by the derivative of the one set of coordinates by the"
+        " other",
+    )
+
+
+def _hopper_error() -> float:
+    """Compare accelerations of the one-legged machine of the slides in both of its sets of coordinates."""
     machine, rng, errors = OneLeg(), np.random.default_rng(3), []
     flight = machine.flight()
     for _ in range(20):
@@ -162,9 +202,13 @@ def _hopper() -> str:
         own = dynamics.forward_dynamics(stance, q, v, N.T @ torques)
         mapped = N @ own + machine.jacobian_rate(q, v)
         errors.append(error(reduced_dynamics(flight, q_flight, N @ v, torques, np.ones(1))[0], mapped))
+    return worst(errors)
+
+
+def _hopper() -> str:
     return (
         "The one-legged machine with 3 stance and 5 flight coordinates, its stance coordinates derived by hand, moves"
-        f" alike in both to {worst(errors):.1e}"
+        f" alike in both to {_hopper_error():.1e}"
     )
 
 
@@ -186,8 +230,8 @@ def gimbal_lock(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
         apart,
         f"the map of Euler rates has rank {rank} there; its condition number is {level[0]:.0f} when level and"
         f" {level[1]:.0f} at 89.9 deg, where the mass matrix of {robot.name} on virtual joints is {growth:.0f} times"
-        " worse conditioned. Within 0.5 deg footfall refuses Euler coordinates and names the quaternion and the other"
-        " order",
+        " worse conditioned. Within 0.5 deg footfall rejects Euler coordinates and suggests the quaternion or the"
+        " other order",
         holds=apart < 1e-6 and rank == 2,
     )
 

@@ -77,9 +77,9 @@ def _toes_below(robot: Robot) -> Claim:
         "erratum_1",
         100.0 * outside / count,
         f"{count} solutions for feet below the hip and within reach; at most"
-        f" {np.degrees(largest):.0f} degrees, of a foot at ({example[1]:.2f}, {example[2]:.2f}) m. By the paper's own"
-        " (6) it is q2 = π/2 + ϕ - φ, which is beyond π/2 wherever ϕ > φ. As an assumption that leaves out the leg's"
-        " plane above the roll axis, y < 0 is enough.",
+        f" {np.degrees(largest):.0f} degrees, of a foot at ({example[1]:.2f}, {example[2]:.2f}) m. By (6) of the"
+        " paper, q2 = π/2 + ϕ - φ, which is beyond π/2 wherever ϕ > φ. To exclude the leg's plane above the roll"
+        " axis, the assumption y < 0 suffices.",
         holds=outside == 0,
     )
 
@@ -147,18 +147,19 @@ def _ellipse() -> float:
     return abs((x[1] - x[0]) / L - 1.0)
 
 
-_BESIDE = "Beside mechanics written apart, in world axes"
+_BESIDE = "Compared with independent mechanics in world axes"
 NOTES = {
-    "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with the knee of (6) set right.",
+    "eq_inverse": f"{_BESIDE}: 50 targets, both knees, with (6) corrected for the knee.",
     "eq_screws": f"{_BESIDE}; {STATES} random states. Labels of (8): the knee of leg 2 is called S_31, and no S_33"
     " is given.",
     "eq_system": f"{_BESIDE}: torques with foot forces and base acceleration given, and accelerations in the air."
-    " With two"
-    " or more feet down and nothing measured inverse dynamics has many solutions (a trot's C is 84 x 84 of rank 83).",
+    " With two or more feet down and no measured forces, inverse dynamics has many solutions (a trot's C is 84 x 84 of"
+    " rank 83).",
     "eq_paths": "(22) integrated by hand; (25) by the feet of the planned joints.",
-    "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: printed, a joint's"
-    " constraints would do work on its motion.",
-    "erratum_15": "Row L11 has -1 at r21 and m21: leg 2 hangs on the body, not on L11. Every column of C for a joint"
+    "erratum_13": "The first half has M_cmo, the motion screws, where the constraints J_cmo belong: as printed, a"
+    " joint's constraints would do work on its motion.",
+    "erratum_15": "Row L11 has -1 at r21 and m21: leg 2 is attached to the body, not to L11. Every column of C for a"
+    " joint"
     " between two links sums to 0; this one to -1. (20) belongs to a trot: the walk of the text has s1, s2, s4.",
     "erratum_23": "x = x_pre + L + L cos(π - s) travels 2 L: L is half a step there, and s runs from 0 to π.",
 }

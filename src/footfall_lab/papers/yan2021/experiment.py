@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile as compiled
@@ -18,6 +17,7 @@ from footfall.dynamics.formalisms.screw_system import screw_inverse_dynamics
 from footfall.gait.pattern import LEGS
 from footfall.gait.planner import POSTURE_LIMITS_DEG
 from footfall.kinematics.forward import foot_positions
+from footfall.kinematics.jacobian import feet_jacobian
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.kinematics.leg_inverse import branches, leg_inverse
 from footfall.recording.recording import Recording
@@ -54,6 +54,7 @@ from footfall_lab.papers.yan2021.runs import (
     timed,
     xiling,
 )
+from nptrace.array_types import Float
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -117,14 +118,18 @@ class WalkFindings:
             *self._branches(),
             *self._continuous(),
             self._half_time(),
+            self._half_steps(),
             self._three_feet(),
             assess(NAME, "coordinates_are_simplified", None),
+            assess(NAME, "more_stable_movements", None),
             self._matches(),
             self._jump(),
+            self._cause(),
             self._postures(),
             self._yaw(),
             self._tracking(),
             drives.burrs(self.drives, self.driven_walks, self.burrs),
+            drives.eliminated(self.robot, self.runs["yaw"].plan),
             self._loop(),
             *self._within_motor(),
             *self._from_sensors(),
@@ -154,15 +159,15 @@ class WalkFindings:
                 NAME,
                 "ik_all_branches",
                 number,
-                f"{self.samples} reachable targets, eq. (6) set right: knee behind and in front. The leg's plane"
-                " above the roll axis, which eq. (1) leaves out, gives two more.",
+                f"{self.samples} reachable targets, with eq. (6) corrected: knee behind and in front. The leg's plane"
+                " above the roll axis, which eq. (1) excludes, gives two more.",
             ),
             assess(
                 NAME,
                 "eq6_knee_angle",
                 float(np.median(printed)),
                 "The cosine rule gives the interior angle of the knee. Home positions, eq. (8), hang straight down,"
-                " so that the joint's angle is π minus it: printed, a straight leg gets q3 = π. Taken literally the"
+                " so that the joint's angle is π minus it: as printed, a straight leg has q3 = π. Taken literally, the"
                 f" foot is off by {max(printed):.2f} m at most.",
                 holds=max(printed) <= 1e-9,
             ),
@@ -186,7 +191,7 @@ class WalkFindings:
                 worst,
                 "The largest change of any velocity from one millisecond to the next, with eq. (24) derived again"
                 f" from eq. (22); it falls to {ratio:.2f} of it when the time between samples is halved, as it must"
-                " without a jump (a jump would stay).",
+                " without a jump (a jump would remain).",
                 holds=ratio < 0.6,
             ),
             assess(
@@ -194,8 +199,8 @@ class WalkFindings:
                 "eq24_body_path",
                 third - even,
                 f"Row 1 ends at L / 2T = {even:.3f} m/s. Row 3 begins at 2 L / T = {third:.3f} m/s, since it lacks"
-                " the factor 1/4 of row 1. Row 2 has t - T in the denominator and row 3 (2n - 1) / T² for a time, which"
-                " may be damage of our copy, converted to text; it is read so that the units fit.",
+                " the factor 1/4 of row 1. Row 2 has t - T in the denominator and row 3 (2n - 1) / T² for a time,"
+                " which may be an error of our copy, converted to text; it is read so that the units are correct.",
                 holds=abs(third - even) < 1e-9,
             ),
         ]
@@ -217,8 +222,24 @@ class WalkFindings:
             "fig10_trot_same_distance_half_time",
             ratio,
             f"Simulated, {far:.3f} m: walk {simulated['walk']:.2f} s, trot {simulated['trot']:.2f} s (planned "
-            f"{planned['walk']:.2f} and {planned['trot']:.2f} s). With equal steps of equal duration it is a half "
-            "exactly in even motion, since two feet step at once; a walk also takes longer to start.",
+            f"{planned['walk']:.2f} and {planned['trot']:.2f} s). With equal steps of equal duration it is exactly"
+            " half in uniform motion, since two feet step at once; a walk also takes longer to start.",
+        )
+
+    def _half_steps(self) -> Claim:
+        """The body's way in the swings of the trot, by its plan."""
+        plan, swing = self.runs["trot"].plan, SWING_TIME
+        begins, ends = plan.rest, plan.duration - plan.rest  # type: ignore[attr-defined]
+        count = round((ends - begins) / swing)
+        x = plan.at(np.linspace(begins, ends, count + 1)).position[0]
+        ways = np.diff(x) / np.median(np.diff(x))
+        worst = max((ways[0], ways[-1]), key=lambda way: abs(way - 0.5))
+        return assess(
+            NAME,
+            "half_step_in_the_same_time",
+            float(worst),
+            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to even speed at a"
+            " constant acceleration it is a half exactly.",
         )
 
     def _three_feet(self) -> Claim:
@@ -230,8 +251,8 @@ class WalkFindings:
             NAME,
             "walk_keeps_three_feet_down",
             float(fewest),
-            f"Simulated, three or four feet touch {touching:.1f} % of the time. The body is at rest meanwhile, as the"
-            " text has it, only on the spot: by (24) it moves on evenly.",
+            f"Simulated, three or four feet touch {touching:.1f} % of the time. The body is at rest meanwhile, as in"
+            " the text, only when stepping on the spot: by (24) it moves on uniformly.",
         )
 
     # -- dynamics ------------------------------------------------------------------------------------------------------
@@ -246,9 +267,9 @@ class WalkFindings:
             f"Stepping on the spot, the body at rest, foot forces given. Root mean square difference over {len(off)}"
             f" instants of two cycles: {_rms(off[self.swinging]):.2f} N m while the foot swings,"
             f" {_rms(off[~self.swinging]):.2f} N m while it stands, of a range of {span:.1f} N m; correlation"
-            f" {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. Beside it, walking {STEP:g} m a step with what"
-            " the plan"
-            f" knows alone: {100.0 * _rms(moving) / walked:.1f} % of the range, since horizontal foot forces of three"
+            f" {np.corrcoef(self.model, self.simulated)[0, 1]:.3f}. For comparison, walking {STEP:g} m per step, from"
+            f" the plan alone: {100.0 * _rms(moving) / walked:.1f} % of the range, since horizontal foot forces of"
+            " three"
             " standing feet are not determined by the motion (erratum of eq. 19).",
         )
 
@@ -266,8 +287,32 @@ class WalkFindings:
             "fig11_jump_at_switch",
             min(lifts, lands) / quiet,
             f"Median change within {2e3 * window:.0f} ms: {lands:.1f} N m at {len(when[1::2])} touchdowns of"
-            f" {KNEE[:2]}, {lifts:.1f} N m at lift-offs, {quiet:.1f} N m at other times. Our plan unloads a foot before"
-            " it lifts; the paper's contact forces disappear at once.",
+            f" {KNEE[:2]}, {lifts:.1f} N m at lift-offs, {quiet:.1f} N m at other times. Our plan unloads a foot"
+            " before it lifts; the contact forces in the paper vanish instantly.",
+        )
+
+    def _cause(self) -> Claim:
+        """How much of the change at the switches is left without what the foot's own force makes of the torque."""
+        walk = self.runs["walk"]
+        rec, knee, foot = walk.rec, walk.joint(KNEE), self.robot.foot_index(KNEE[:2])
+        shares, apart, width = [], 10e-3, 5e-3
+        for t in switches(walk):
+            rows = np.flatnonzero(np.abs(np.abs(rec.time - t) - apart - 0.5 * width) <= 0.5 * width)
+            after = rec.time[rows] > t
+            J = [feet_jacobian(self.robot, rec.q[k], "contact", np.eye(3))[foot, 3:, 6 + knee] for k in rows]
+            external = -np.einsum("kj,kj->k", np.array(J), rec.force[rows, foot])
+            torque = rec.torque[rows, knee]
+            change, left = (float(x[after].mean() - x[~after].mean()) for x in (torque, torque - external))
+            shares.append(abs(left / change))
+        lifts, lands = float(np.median(shares[0::2])), float(np.median(shares[1::2]))
+        return assess(
+            NAME,
+            "switch_jumps_by_external_forces",
+            max(lifts, lands),
+            f"What is left of the change without the foot's own force: {lands:.2f} at touchdowns, {lifts:.2f} at"
+            " lift-offs. The impact between, a few milliseconds long, is balanced by accelerations and hardly by the"
+            " motor: the torque changes because the foot carries.",
+            holds=max(lifts, lands) <= 0.5,
         )
 
     def _within_motor(self) -> list[Claim]:
@@ -281,8 +326,7 @@ class WalkFindings:
         motor = next(actuator for actuator in self.robot.actuators if actuator.joint == KNEE)
         chosen = (
             "Masses and lengths are chosen: this is a robot of that size, not XiLing. Behind the belt of 1:2 the"
-            " motor gives"
-            f" half of it: its continuous 40 N m are {motor.continuous_torque:g} N m at the knee."
+            f" motor gives half of the torque: its continuous 40 N m are {motor.continuous_torque:g} N m at the knee."
         )
         ranges = [
             range_of(
@@ -332,13 +376,12 @@ class WalkFindings:
                 filtered[1.0],
                 f"Through filters of {setup(NAME)['filter']:g} Hz, over {len(self.rows)} instants. By noise, of the"
                 " chosen:"
-                f" {', '.join(f'{share:g} x {value:.1f} %' for share, value in filtered.items())}; without noise it"
-                " is the"
-                f" filter's delay that is left. Without a filter, rates differentiated over 2 ms:"
+                f" {', '.join(f'{share:g} x {value:.1f} %' for share, value in filtered.items())}; without noise, the"
+                " delay of the filter remains. Without a filter, rates differentiated over 2 ms:"
                 f" {float(shares[worst]):.1f} % at {self.robot.joint_names[worst]}, median of the joints"
-                f" {np.median(shares):.1f} %; with ideal sensors so differentiated {_rms(central - torque):.2f} N m"
-                " are left"
-                " (impacts are not differentiable). The paper prints neither noise nor filter.",
+                f" {np.median(shares):.1f} %; with ideal sensors differentiated in this way"
+                f" {_rms(central - torque):.2f} N m remain (impacts are not differentiable). The paper prints neither"
+                " noise nor filter.",
                 spread=range_of(filtered.values(), None, "amounts of noise, none to twice the chosen", (0, 100)),
             ),
             assess(
@@ -347,8 +390,8 @@ class WalkFindings:
                 float(error.max()),
                 f"Of up to {peak:.0f} N m, accelerations over the step in which the forces acted. With forces at the"
                 f" foot's centre, the paper's spherical joint, {_rms(center - torque):.2f} N m, and"
-                f" {np.abs(left[:, :3]).max():.1f} N m are missing on the base: a ball of 25 mm touches at its"
-                f" bottom. The screw system, eq. (19) with measured forces, gives the same torques to"
+                f" {np.abs(left[:, :3]).max():.1f} N m are missing at the base: a ball of 25 mm touches at its bottom."
+                " The screw system, eq. (19) with measured forces, gives the same torques to"
                 f" {max(screw):.0e} N m.",
                 holds=float(error.max()) < 0.01 * peak,
             ),
@@ -371,10 +414,9 @@ class WalkFindings:
             NAME,
             "filtered_sensors_give_torques",
             float(shares[0].max()),
-            f"Median of the joints {np.median(shares[0]):.1f} %, all joints together {together:.2f} N m. Most of it"
-            " is the"
-            " filter's delay: against the torques as they were that long before,"
-            f" {shares[1].max():.1f} % at worst. Without the filter it is noise instead.",
+            f"Median of the joints {np.median(shares[0]):.1f} %, all joints together {together:.2f} N m. Most of it is"
+            " the delay of the filter: against the torques delayed by the same time,"
+            f" {shares[1].max():.1f} % at worst. Without the filter, noise dominates.",
         )
 
     def _screw(self, rec: Recording, k: int) -> Float[ndarray, "nj"]:
@@ -397,7 +439,7 @@ class WalkFindings:
             "loop_under_1ms",
             1e3 * float(np.median(system)),
             "The screw system of all 13 links, solved by its structure and compiled, all joint reactions included. The"
-            " same torques by recursive Newton-Euler, with plan, inverse kinematics of four legs and weight torques,"
+            " same torques by recursive Newton-Euler, with plan, inverse kinematics of four legs and gravity torques,"
             f" compiled: {1e3 * float(np.median(times)):.4f} ms, median of {len(times)} calls.",
         )
 
@@ -415,9 +457,9 @@ class WalkFindings:
             NAME,
             "fig12_postures",
             reached,
-            f"Feet of {1e3 * SMALL_FOOT:.0f} mm, the smaller of both ways. Held: {words} deg; largest error"
+            f"Feet of {1e3 * SMALL_FOOT:.0f} mm, the smaller of both. Held: {words} deg; largest error"
             f" {worst:.2f} deg."
-            f" On XiLing's chosen balls of 25 mm the yaw is {yaw:.2f} deg, since they roll as the shanks lean (feet"
+            f" On XiLing's chosen balls of 25 mm the yaw is {yaw:.2f} deg, since they roll as the shanks tilt (feet"
             " move"
             f" {1e3 * slip(self.runs['postures']):.1f} mm); the paper's spherical joints do not roll.",
             compared=ratio,
@@ -432,7 +474,7 @@ class WalkFindings:
             settled,
             f"The plan moves for 0.9 s. The body stood at {ends[0]:.2f} degrees before and stands at {ends[1]:.2f}"
             " after:"
-            " feet of 25 mm roll as the shanks lean.",
+            " feet of 25 mm roll as the shanks tilt.",
             compared=settled if there else float("inf"),
         )
 
@@ -506,8 +548,7 @@ class WalkFindings:
         return Table("Plans followed in simulation", header, tuple(rows)), drives.table(self.controlled)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _placed(robot: Robot, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "nj"]:
     out = np.zeros(robot.nj)
     out[list(joints)] = angles
@@ -535,7 +576,7 @@ SUMMARY = (
 SETTINGS = {
     "robot": "XiLing of the library: published motors, chosen dimensions and masses, 41.2 kg",
     "steps": f"{STEP:g} m long, {HEIGHT:g} m high, {SWING_TIME:g} s each; walk with three feet down (duty 3/4)",
-    "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, weight fed forward",
+    "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, gravity feedforward",
     "simulation": "compliant contact, friction 0.8, linearly implicit, 1 ms",
     "sensors": "typical noise of the library, and ideal sensors; Butterworth filters of 40 Hz where stated",
     "drives": "rigid, except for the burrs: there with rotors behind gears and the knee's belt, with chosen numbers",
@@ -547,6 +588,6 @@ CAPTIONS = {
     "fig12": "Standing postures: commanded and simulated body angles (figure 12).",
     "fig13_14": "Yaw from -15 to 15 degrees in 0.9 s, and the knee's position and velocity (figures 13, 14).",
     "drives": "The knee's velocity of figure 14 with rigid drives, and with belt, play and friction.",
-    "response": "Position error of a knee under joint PD, with the weight fed forward, and with screw torques.",
+    "response": "Position error of a knee under joint PD, with gravity feedforward, and with screw torques.",
     "sensed": "Joint torques from IMU, encoders and foot forces, and those applied.",
 }

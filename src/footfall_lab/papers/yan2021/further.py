@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -31,8 +29,10 @@ from footfall.sensing.sensors import Reading, Sensors
 from footfall.sim.simulation import Simulation
 from footfall.sim.start import standing_start
 from footfall_lab.papers.claims import Claim, assess
+from footfall_lab.papers.timing import best_times
 from footfall_lab.papers.yan2021.runs import HEIGHT, KD, KP, STEP, SWAY, SWING_TIME, Run, plans, sensed_torques
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 NAME = "yan2021"
 MASSES = (0.7, 1.0, 1.3)  # multiples of the chosen masses, for the range of torques
@@ -82,10 +82,12 @@ def _faster(robot: Robot) -> Claim:
         for name, way in ways.items()
     }
     found = {name: function(*arguments) for name, function in functions.items()}
-    timed = _best({name: partial(function, *arguments) for name, function in functions.items()})
+    timed = best_times({name: partial(function, *arguments) for name, function in functions.items()})
     took = {name: seconds / count for name, seconds in timed.items()}
     one = [each[0] for each in arguments]
-    plain = _best({name: partial(way, robot, *one) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()}, 3)
+    plain = best_times(
+        {name: partial(way, robot, *one) for name, way in {**ways, "Euler-Lagrange": _lagrange}.items()}, 3
+    )
     apart = float(np.abs(found["screw"] - found["recursive"]).max() / np.abs(found["recursive"]).max())
     words = ", ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in plain.items())
     return assess(
@@ -95,32 +97,9 @@ def _faster(robot: Robot) -> Claim:
         f"{1e9 * took['screw']:.0f} ns by the screw system, solved by its structure, {1e9 * took['recursive']:.0f}"
         " ns by"
         f" recursive Newton-Euler; they agree to {apart:.0e}. As plain NumPy, a state at a time: {words}. The screw"
-        " system"
-        " gives every joint's reaction as well, which the recursive one does not put out. Against Euler-Lagrange the"
-        " sentence holds.",
+        " system also gives the reactions of all joints, which the recursive method does not compute. Against"
+        " Euler-Lagrange the statement holds.",
     )
-
-
-def _best(calls: dict[str, Callable[[], object]], rounds: int = 20, least: float = 2e-3) -> dict[str, float]:
-    """Return the processor time per call [s], the best of interleaved rounds of at least ``least`` seconds.
-
-    Load by other processes then affects all alike.
-    """
-    counts, best = dict.fromkeys(calls, 1), dict.fromkeys(calls, np.inf)
-    for name, call in calls.items():
-        while _spent(call, counts[name]) < least:
-            counts[name] *= 2
-    for _ in range(rounds):
-        for name, call in calls.items():
-            best[name] = min(best[name], _spent(call, counts[name]) / counts[name])
-    return best
-
-
-def _spent(call: Callable[[], object], count: int) -> float:
-    began = time.process_time()
-    for _ in range(count):
-        call()
-    return time.process_time() - began
 
 
 def _precise(rec: Recording, rows: ndarray) -> Claim:
@@ -197,8 +176,7 @@ def _singular(robot: Robot) -> Claim:
         "bound_is_singular",
         f"{C.shape[0]} x {C.shape[1]}, {rank}",
         f"More rows than rank: no inverse, and six free coordinates of the floating base. {filled:.0f} % of its"
-        " elements"
-        " are not zero: sparse, as the paper has it.",
+        " elements are nonzero: sparse, as the paper says.",
         holds=C.shape[0] > rank,
     )
 
@@ -212,7 +190,7 @@ def _sparse(robot: Robot) -> Claim:
         for solver in ("structure", "sparse", "dense")
     }
     torques = {solver: solve().torques for solver, solve in ways.items()}
-    took = _best({**ways})
+    took = best_times({**ways})
     apart = max(float(np.abs(found - torques["dense"]).max()) for found in torques.values())
     rows, columns = constraint_matrix(robot, q, np.zeros(robot.nf))[0].shape
     return assess(
@@ -258,7 +236,7 @@ def _integrated(robot: Robot) -> Claim:
     )
 
 
-# -- ranges over unpublished choices ----------------------------------------------------------------------------------
+# -- ranges over unpublished choices -----------------------------------------------------------------------------------
 def heavier(robot: Robot, share: float) -> Robot:
     """Return the robot with all masses and inertias multiplied."""
     links = [dataclasses.replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in robot.links]

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.compiling import compile
@@ -42,6 +41,7 @@ from footfall.spatial.gravity import GRAVITY
 from footfall.spatial.quaternion import rotated, to_rotation
 from footfall_lab.papers.registered import setup
 from nptrace._types import PyTree
+from nptrace.array_types import Float
 
 _SETUP = setup("yan2021")  # registered before the runs
 STEP, HEIGHT, SWING_TIME, SWAY = _SETUP["step"], _SETUP["height"], _SETUP["swing_time"], 0.03  # [m], [m], T [s], [m]
@@ -226,7 +226,7 @@ def control_loop(
     return joints, weight_torques(robot, placed, joints), (inverse_dynamics(robot, q, v, a) - pushed)[6:]
 
 
-# -- results --------------------------------------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------------------------------
 def commanded_rate(run: Run, joint: str) -> Float[ndarray, "T"]:
     """Return the rate of a joint's commanded position [rad/s]."""
     return np.gradient(run.rec["command_position"][:, run.joint(joint)], run.rec.time)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.responses import GEARS
 from footfall.control.locomotion.reflexes.state import ReflexMemory
 from footfall.control.locomotion.reflexes.switches import LEG_REFLEXES, NAMES
 from footfall.gait.pattern import LEGS
+from nptrace.array_types import Float
 
 _SAME_EVENT_TIME = 0.1  # a leg's reflex that acts again within this time is the same event [s]
 _WORDS = {

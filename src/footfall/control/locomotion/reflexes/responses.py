@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait, trot, walk
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
 CLEARANCE_PER_SIGMA, MAX_CLEARANCE = 2.0, 0.06  # additions per σ, and their maximum [m]
 RISE_PER_SIGMA, MAX_RISE = 0.5, 0.02

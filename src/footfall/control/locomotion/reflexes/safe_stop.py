@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.interface import JointCommand
@@ -22,6 +21,7 @@ from footfall.errors import InputError
 from footfall.kinematics.leg_geometry import leg_geometry
 from footfall.robot.model.description import Robot
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 FALL_LEAN = np.radians(75.0)  # as in the definition of a fall in a simulation
 FALL_CONFIRM_TIME = 0.05  # [s]

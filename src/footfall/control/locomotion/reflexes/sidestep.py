@@ -9,11 +9,11 @@ the border, a standing robot starts to step, and swing feet move all the way to 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.spatial.gravity import STANDARD
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float
 
 FEET_IN_CIRCLE = (0, 1, 3, 2)  # LF, RF, RH, LH: the feet in circular order
 MARGIN = 0.02  # [m]

@@ -9,12 +9,12 @@ with time.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float, Shaped
 from numpy import ndarray
 
 from footfall.spatial import cross
 from nptrace import norm
 from nptrace._types import Operand, Scalar
+from nptrace.array_types import Float, Shaped
 
 MIN_SPEED = 0.2  # [m/s]
 MIN_LOAD = 0.08  # fraction of the weight

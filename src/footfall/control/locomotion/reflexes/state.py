@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.control.locomotion.reflexes.switches import NAMES, Reflexes
 from nptrace._types import Operand, PyTree, Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,11 +8,11 @@ with ``EXTRA_CLEARANCE`` more clearance (more with every hit), and takes the rem
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from nptrace import norm
 from nptrace._types import Operand
+from nptrace.array_types import Float
 
 EARLIEST_HIT, LATEST_HIT = 0.08, 0.85  # fractions of a swing within which a force may be a hit
 MIN_OPPOSED_FRACTION = 0.7  # fraction of the force that opposes the swing

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.errors import InputError, unknown
 from nptrace._types import Given
+from nptrace.array_types import Float
 
 LEG_REFLEXES = ("early_touchdown", "missed_touchdown", "slip", "stumble")
 TRUNK_REFLEXES = ("sidestep", "safe_stop", "slope", "rough_ground", "speed_gait")

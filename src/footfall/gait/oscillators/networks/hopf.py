@@ -11,12 +11,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.phase_equations import phase_of_stance_angle, stance_angle
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

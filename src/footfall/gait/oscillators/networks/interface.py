@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.pattern import Gait
 from nptrace._types import PyTree, Scalar
+from nptrace.array_types import Float
 
 LATEST_LIFT = 0.5  # fraction of a swing before which a contact is that of a foot lifting off
 

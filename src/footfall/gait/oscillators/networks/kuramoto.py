@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing
 from footfall.gait.oscillators.phase_equations import Kuramoto
+from nptrace.array_types import Float
 
 
 @dataclass(frozen=True)

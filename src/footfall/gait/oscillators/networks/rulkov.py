@@ -13,13 +13,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from footfall.checks import number_from_zero
 from footfall.gait.oscillators.networks.interface import GaitTiming, landing, pulls
 from footfall.gait.oscillators.rulkov import Rulkov
 from nptrace._types import Scalar
+from nptrace.array_types import Float
 
 ALPHA, SIGMA = 6.0, -0.1  # some 30 spikes per burst: y is nearly linear
 _MAP_INTERVAL = 1e-3  # [s], longest duration of a step of the map
