@@ -167,7 +167,8 @@ def test_readme_and_docs_say_what_the_record_says() -> None:
     known = recorded.record()
     page = (ROOT / "docs" / "research" / "verdicts.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert sentence(known.counts()) in page
+    total = sentence(known.counts())
+    assert f"In total, {total[0].lower()}{total[1:]}" in page
     for name in {name for name, _ in ENTRIES}:
         assert f"- {known.summary[name]}\n" in readme
         assert f"- {known.summary[name]}.\n" in page
