@@ -74,9 +74,9 @@ CASES: dict[str, Case] = {
         seconds=3.4,
     ),
     "missed_touchdown": Case(
-        what="a flight of steps, 154 mm each, downwards",
+        what="a flight of steps, 153 mm each, downwards",
         bar="does not fall",
-        ground=lambda x: Steps.flight(-0.154, start=0.5 + x),
+        ground=lambda x: Steps.flight(-0.153, start=0.5 + x),
     ),
     "slip": Case(
         what="friction 0.12, where 0.5 is assumed", bar="does not fall", ground=lambda x: Plane(0.12), seconds=2.0

@@ -194,7 +194,7 @@ def patience(name: str, kept: bool, title: str = "nptrace") -> Iterator[None]:
             _waiting.remove(timer)
 
 
-# -- shapes -----------------------------------------------------------------------------------------------------------
+# -- shapes ------------------------------------------------------------------------------------------------------------
 def _parameters(function: Function, constant: object, what: str) -> dict[str, inspect.Parameter]:
     try:
         parameters = list(inspect.signature(function).parameters.values())

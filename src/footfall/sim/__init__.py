@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from footfall.sim.commanding import Schedule
     from footfall.sim.gpu import GpuBatch
     from footfall.sim.hybrid import HybridRun, hybrid_run
-    from footfall.sim.joints import Belt, JointModel
+    from footfall.sim.joints import Belt, Brake, JointModel
     from footfall.sim.linearization import (
         Linearised,
         LinearisedLoop,
@@ -41,7 +41,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "commanding": "Schedule",
         "gpu": "GpuBatch",
         "hybrid": "HybridRun hybrid_run",
-        "joints": "JointModel Belt",
+        "joints": "JointModel Belt Brake",
         "linearization": "LinearisedLoop linearize_loop LinearStep Linearised linearize whole_state",
         "motors": "MotorModel ThroughMotors overheating",
         "pushes": "Push",

@@ -92,7 +92,7 @@ class CEmitter:
         ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
         return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
-    # -- constants ----------------------------------------------------------------------------------------------------
+    # -- constants -----------------------------------------------------------------------------------------------------
     def const(self, x: float) -> str:
         if self.bits == 32:
             with np.errstate(over="ignore"):
@@ -107,7 +107,7 @@ class CEmitter:
     def int_const(self, x: int) -> str:
         return f"0x{x % (1 << self.bits):x}{'ULL' if self.bits == 64 else 'U'}"
 
-    # -- numbers ------------------------------------------------------------------------------------------------------
+    # -- numbers -------------------------------------------------------------------------------------------------------
     def add(self, a: str, b: str) -> str:
         return self.new(f"{a} + {b}")
 
@@ -148,7 +148,7 @@ class CEmitter:
         sign = self.int_const(-(1 << (self.bits - 1)))
         return self.as_float(f"(as_bits({a}) & ~{sign}) | (as_bits({b}) & {sign})")
 
-    # -- truth --------------------------------------------------------------------------------------------------------
+    # -- truth ---------------------------------------------------------------------------------------------------------
     def lt(self, a: str, b: str) -> str:
         return self.new(f"{a} < {b}", "int", "b")
 
@@ -177,7 +177,7 @@ class CEmitter:
     def logic_not(self, a: str) -> str:
         return self.new(f"!{a}", "int", "b")
 
-    # -- bit patterns -------------------------------------------------------------------------------------------------
+    # -- bit patterns --------------------------------------------------------------------------------------------------
     def as_int(self, a: str) -> str:
         return self.new(f"as_bits({a})", "bits_t", "u")
 
@@ -199,7 +199,7 @@ class CEmitter:
     def bit_set(self, a: str, bit: int) -> str:
         return self.new(f"({a} & {self.int_const(bit)}) != 0", "int", "b")
 
-    # -- random words of 32 bits --------------------------------------------------------------------------------------
+    # -- random words of 32 bits ---------------------------------------------------------------------------------------
     def _word(self, text: str) -> str:
         return self.new(text, "unsigned int", "w")
 
@@ -245,7 +245,7 @@ class CEmitter:
         ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
         return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory --------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:
         return self.new(f"(int){a}", "int", "i")
 

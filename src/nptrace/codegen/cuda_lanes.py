@@ -13,8 +13,6 @@ from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-import numpy as np
-
 from nptrace.codegen.c_emitter import Body, CEmitter
 from nptrace.codegen.emit import Layout, tape_size
 from nptrace.errors import InputError
@@ -196,8 +194,7 @@ class LaneBody(Body):
         """A constant that differs from lane to lane is an integer before the program runs."""
         if operand not in self.program.wide or not self.is_number(operand):
             return super().whole(operand, x, n)
-        values: list[float] = np.ravel(self.constants[operand]).tolist()
-        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(values)]
+        clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(list(self.constants[operand]))]
         return f"({at_lane(clamped)})"
 
     def load(self, area: str, offset: int) -> str:

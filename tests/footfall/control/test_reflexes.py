@@ -137,6 +137,18 @@ def test_touchdowns_early_and_missed():
     assert not touchdown.missed(True, planned, felt, np.zeros(4), long, DT)[0].any()
 
 
+@pytest.mark.parametrize("height", [0.1, 0.3, 0.5])
+def test_a_late_foot_of_a_robot_that_tips_over_keeps_up_with_its_hips(height):
+    calm, falling = (touchdown.reach_speed(sidestep, height) for sidestep in (False, True))
+    assert calm == touchdown.reach_speed(False, 2.0 * height)
+    assert touchdown.reach_speed(True, 4.0 * height) == pytest.approx(2.0 * falling)  # dynamic similarity
+    # an inverted pendulum that begins to fall at sqrt(g h) lowers its hips so fast at 37 degrees
+    assert falling == pytest.approx(np.sqrt(9.80665 * height) * np.sin(np.radians(36.87)), rel=0.01)
+    depth, speed = touchdown.reach_down(np.array([0.0, 0.1]), falling)
+    assert depth.tolist() == [0.0, 0.1 * falling]
+    assert speed.tolist() == [0.0, falling]
+
+
 def test_only_a_force_against_the_swing_bars_it():
     way = stumble.direction(np.zeros(3), np.array([0.2, 0.0, 0.0]))
     wall, landing = np.array([-10.0, 0.0, 2.0]), np.array([-6.0, 0.0, 10.0])

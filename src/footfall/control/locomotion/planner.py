@@ -480,8 +480,7 @@ def swing_accelerations(
     """Return (landing positions of swing feet [m], desired acceleration of every foot [m/s²])."""
     targets, accelerations = [], []
     repeat_left, repeat_time, dt = contacts.repeat_left, contacts.repeat_time, model.dt
-    falling = touchdown.REACH_SPEED_IN_SIDESTEP * np.sqrt(strength(model.body.gravity) * model.height)
-    reach_speed = np.where(alarm > 0.0, falling, touchdown.REACH_SPEED)
+    reach_speed = touchdown.reach_speed(alarm > 0.0, model.height, strength(model.body.gravity))
     for k in range(4):
         reach_depth, speed = touchdown.reach_down(contacts.late_for[k], reach_speed)
         z = ground.height(positions[k][0], positions[k][1]) + kinematics.radii[k] - _SWING_DEPTH - reach_depth

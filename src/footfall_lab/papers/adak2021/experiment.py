@@ -43,12 +43,12 @@ ROBOT_LEGS = ("LF", "RF", "LH", "RH")
 _TARGETS = {"symbolic": "symbolic", "optimised": "native"}  # names in the bench
 _SUMMARY = (
     "The paper derives the equations of motion of a 20-DOF robot with an active spine symbolically, in XYZ Euler"
-    " angles, and speeds their evaluation up by turning the expressions into optimised code. The same derivation, from"
-    " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are set"
-    " beside the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
+    " angles, and speeds up their evaluation by turning the expressions into optimised code. The same derivation, from"
+    " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are"
+    " compared with the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
     " paper's least-squares form, the robot stands, lands and trots; explicit spring-dampers need smaller steps, the"
-    " smaller the less they sink. What its survey says of spines is asked of five kinds of them in three gaits, under"
-    " one controller of the legs, which takes no notice of them: what our runs do not show is no evidence against it."
+    " smaller the less they sink. The claims of its survey about spines are assessed for five kinds of spines in three"
+    " gaits, with one leg controller that ignores the spine: a claim that our runs do not show is not thereby refuted."
 )
 _NOTES = {
     "symbolic": (
@@ -109,7 +109,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 _CAPTION = (
-    "Table 2 again: time to evaluate each matrix, as printed and here, as stored expressions and as optimised code."
+    "Table 2 reproduced: time to evaluate each matrix, as printed and here, as stored expressions and as optimised"
+    " code."
 )
 
 

@@ -169,7 +169,7 @@ class Spines:
         return Finding(
             "only_actuated_gains_by_softness",
             ", ".join(f"{r:.3g}" if np.isfinite(r) else "falls" for r in ratios.values()),
-            f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that every spine of one of them falls.",
+            f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that all spines of one stiffness fall.",
             holds=gains["series_elastic"] and not gains["passive"],
         )
 
@@ -221,8 +221,7 @@ class Spines:
             holds=bool(up),
         )
 
-    # -- presentation
-    # ----------------------------------------------------------------------------------------------------
+    # -- presentation --------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         header = (
             "gait",
@@ -246,11 +245,11 @@ class Spines:
                 values[4] *= 1e3
                 rows.append((gait, _words(case), "yes", *(f"{x:.3g}" for x in values)))
         return Table(
-            "Spines: of every kind the cheapest that stays up, mean over the speeds of a gait",
+            "Spines: the cheapest of each kind that stays up, mean over the speeds of a gait",
             header,
             tuple(rows),
             "Trot at 0.5 and 1, bound at 1 and 2, rotary gallop at 1.5 and 2 m/s. Peak force on one foot, filtered by"
-            " 5 ms. Springs and brakes cost nothing, motors pay for what they give.",
+            " 5 ms. Springs and brakes cost nothing; positive work of motors counts.",
         )
 
     def figure(self) -> Figure:
@@ -320,7 +319,7 @@ def _over_starts(found: Sequence[Finding]) -> Claim:
 
 NOT_ASKED = tuple(id for id in registration().claims[NAME] if id.startswith("survey_"))
 KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "height_change", "bend")
-CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
+CAPTION = "Spines relative to the rigid one: the cheapest of each kind that stays up, by gait; none where all fall."
 
 
 def _number(value: float) -> str:
@@ -329,7 +328,7 @@ def _number(value: float) -> str:
 
 def _fallen(ratio: float) -> str:
     """Return what is missing if a run of a ratio fell; "" if the ratio is a number."""
-    return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
+    return "" if np.isfinite(ratio) else "a run without a fall for every spine and gait compared"
 
 
 def _kind(kind: str) -> str:

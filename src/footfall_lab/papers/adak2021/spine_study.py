@@ -136,7 +136,7 @@ class Machine:
         plain = load(robot) if isinstance(robot, str) else robot
         motors = spine_joints(plain)
         if not motors:
-            raise InputError(f"robot '{plain.name}' has no spine: quadruped(spine=('pitch',)) has")
+            raise InputError(f"robot '{plain.name}' has no spine: use one such as quadruped(spine=('pitch',))")
         self.robot = with_spine(plain, kind)
         self.springs = [j + SPRING for j in motors] if kind == "series_elastic" else list(motors)
         legs = FixedModel(on_command("mpc", "trot", mpc_rate=PLAN_RATE), self.robot)  # without springs

@@ -63,7 +63,7 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
     ]
 
 
-# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 -------------------------------------
+# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 --------------------------------------------
 def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
     """Return the points of a chain whose first point is moved, each of the others pulled after it at its length."""
     found = [first]
@@ -111,7 +111,8 @@ def _several(count: int) -> Claim:
         NAME,
         "fabrik_several_end_effectors",
         100.0 * reached / count,
-        f"{count} random trees of balls: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on it;"
+        f"{count} random trees of ball joints: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on"
+        f" it;"
         f" median {np.median(made):.0f} iterations, at most {MOST}, from another random posture.",
     )
 
@@ -129,7 +130,7 @@ def _exact(count: int) -> Claim:
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
-        f"Five links of balls, {count} targets. The error shrinks by a constant factor per iteration: after 200"
+        f"Five links with ball joints, {count} targets. The error shrinks by a constant factor per iteration: after 200"
         " iterations it is"
         f" {np.median(later):.0e} m, at the level of rounding.",
         holds=min(left) > 1e-15,
@@ -167,7 +168,7 @@ def _changes_gait(robot: Robot) -> Claim:
         NAME,
         "oscillators_change_gait",
         off,
-        f"{before:.2f} cycles from the phases of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
+        f"{before:.2f} cycles is the phase error of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
         f" {(speeds[3] - speeds[2]) / 3.99:.3f} m/s after; {'it fell' if rec.meta['fell'] else 'upright throughout'}.",
         holds=sim.stopped is None and not rec.meta["fell"] and off <= 0.05,
     )

@@ -47,7 +47,7 @@ class OneLeg(LegNumbers):
         ]
         return Robot(name="one-legged machine in stance", links=links, joints=joints, floating=False)
 
-    # -- conversion --------------------------------------------------------------------------------------------------
+    # -- conversion ----------------------------------------------------------------------------------------------------
     def to_flight(self, q: Float[ndarray, "3"], anchor: Float[ndarray, "3"]) -> Float[ndarray, "5"]:
         """Return the flight coordinates of a stance, which lift-off does not change."""
         ankle, knee, hip = q

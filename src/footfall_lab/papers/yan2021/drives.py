@@ -22,7 +22,7 @@ from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
 from nptrace.array_types import Float
 
-PD, WEIGHT, SCREW = "joint PD", "with the weight fed forward", "screw torques"
+PD, WEIGHT, SCREW = "joint PD", "with gravity feedforward", "screw torques"
 RUNS = ("walk", "trot", "yaw")
 
 
@@ -241,7 +241,7 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
         " stiffness, backlash and friction are chosen, as the paper prints none of them. Without backlash and"
         f" friction the same belts give {smooth / rigid:.2f} times: burrs occur, and are due to backlash, as the paper"
         f" says. With one value changed: {', '.join(f'{name} {value:.2f}' for name, value in others.items())}.",
-        spread=range_of([whole / rigid, *others.values()], None, "choices of play, rotors and belts", (0.0, 100.0)),
+        spread=range_of([whole / rigid, *others.values()], None, "choices of backlash, rotors and belts", (0.0, 100.0)),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import ndarray
 
+from footfall.spatial.gravity import STANDARD
 from nptrace._types import Scalar
 from nptrace.array_types import Float, Shaped
 
@@ -48,6 +49,11 @@ def missed(
     late = (in_stance > 0.5) & ~in_contact & (down_before < 0.5) & enabled
     late_for = np.where(late, late_for + dt, 0.0)
     return late & (late_for < REACH_TIME), late_for
+
+
+def reach_speed(sidestep: Scalar, height: Scalar, g: Scalar = STANDARD) -> Scalar:
+    """How fast a late foot goes down [m/s]: in a sidestep as fast as a robot of a height [m] tips over."""
+    return np.where(sidestep, REACH_SPEED_IN_SIDESTEP * np.sqrt(g * height), REACH_SPEED)
 
 
 def reach_down(late_for: Scalar, speed: Scalar = REACH_SPEED) -> tuple[Scalar, Scalar]:
