@@ -57,7 +57,7 @@ class Firmware:
         if not self.released:
             self.sport.begin(mode, 0.0, sensed)
 
-    # -- input ---------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------------
     def call(self, service: str, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:
         """Return (code, answer) of a call of a service."""
         if service == "motion_switcher":
@@ -118,7 +118,7 @@ class Firmware:
             return "sport mode is active"
         return self.bounds.wrong(command) or "taken"
 
-    # -- a tick ------------------------------------------------------------------------------------------------------
+    # -- a tick --------------------------------------------------------------------------------------------------------
     def tick(self, now: float, sensed: Sensed) -> JointCommand:
         """Return the current command to the motors."""
         if self._releasing and not self.sport.busy:

@@ -102,7 +102,7 @@ class Server:
         self._ros = Ros2(self.participant, self.robot) if self.ros2 else None
         self.clock = self.clock or RealTime(period=self.simulated.period, patience=_CATCH_UP)
 
-    # -- running -----------------------------------------------------------------------------------------------------
+    # -- running -------------------------------------------------------------------------------------------------------
     def run(self, until: Callable[[], bool], on_tick: Callable[[Server], None] = lambda server: None) -> None:
         """Serve until stopped."""
         assert self.clock is not None
@@ -151,7 +151,7 @@ class Server:
             "heights": [round(z, 4) for z in self.heights],
         }
 
-    # -- input -------------------------------------------------------------------------------------------------
+    # -- input ---------------------------------------------------------------------------------------------------------
     def _take_commands(self, now: float) -> None:
         for message in self._commands.take():
             damaged = message.checksum() != message.get("crc")[0]
@@ -200,7 +200,7 @@ class Server:
         if velocity is not None and not self.firmware.released:
             self.firmware.sport.move(now, *velocity)
 
-    # -- output -------------------------------------------------------------------------------------------------
+    # -- output --------------------------------------------------------------------------------------------------------
     def _say_sport(self, now: float) -> None:
         robot, message, sport = self.simulated, self._sport_state, self.firmware.sport
         q, v = robot.body.q, robot.body.v

@@ -69,7 +69,7 @@ class Sport:
         self._level, self._gait = 1, 1
         self.joystick = True
 
-    # -- calls -------------------------------------------------------------------------------------------------------
+    # -- calls ---------------------------------------------------------------------------------------------------------
     def call(self, number: int, parameter: str, now: float, sensed: Sensed) -> tuple[int, str]:
         """Return (code, answer) of a call with its parameter as JSON."""
         if number == 1:
@@ -184,7 +184,7 @@ class Sport:
         self.joystick = data["data"]
         return OK
 
-    # -- a tick ------------------------------------------------------------------------------------------------------
+    # -- a tick --------------------------------------------------------------------------------------------------------
     def command(self, now: float, sensed: Sensed) -> JointCommand:
         """Return the current command to the motors."""
         self.busy = self.busy and self._glide is not None and now < self._glide.end

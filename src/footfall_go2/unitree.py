@@ -48,7 +48,7 @@ class Wiring:
         self.motor_of = np.argsort(self.joints)
         self.place_of = np.argsort(self.feet)
 
-    # -- states ------------------------------------------------------------------------------------------------------
+    # -- states --------------------------------------------------------------------------------------------------------
     def fill(self, message: Foreign, state: RobotState, remote: bytes = bytes(40)) -> None:
         """Write a state into a ``LowState``, checksum included."""
         message.set("tick", [round(state.time * 1e3) & 0xFFFFFFFF])
@@ -85,7 +85,7 @@ class Wiring:
             foot_load=force if loads else np.full(4, np.nan),
         )
 
-    # -- commands ----------------------------------------------------------------------------------------------------
+    # -- commands ------------------------------------------------------------------------------------------------------
     def write(self, message: Foreign, command: JointCommand) -> None:
         """Write a command into a ``LowCmd``, checksum included."""
         for key, value in zip(_FIELDS, (command.position, command.velocity, command.torque, command.kp, command.kd)):

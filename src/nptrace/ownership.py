@@ -72,7 +72,7 @@ def modules_of(value: object) -> set[str]:
     return found
 
 
-# -- reachable modules ------------------------------------------------------------------------------------------
+# -- reachable modules -------------------------------------------------------------------------------------------------
 def reached(modules: Iterable[str]) -> tuple[str, ...]:
     """Return the library modules that can be reached by import from the given ones, themselves included, sorted."""
     key = (frozenset(modules), tuple(packages.folders.items()))
@@ -187,7 +187,7 @@ def _path(module: str, folder: Path) -> str | None:
     return next((str(candidate) for candidate in candidates if candidate.is_file()), None)
 
 
-# -- whether loaded code matches its files -----------------------------------------------------------------
+# -- whether loaded code matches its files -----------------------------------------------------------------------------
 _unmodified: dict[str, _Space] = {}  # by module: its content when it was compared with its file
 
 
@@ -426,7 +426,7 @@ def _codes(module: types.ModuleType, facts: Facts) -> Callable[[types.CodeType, 
     return lambda code, name: code.co_qualname == name and code in found
 
 
-# -- NumPy and the builtins -------------------------------------------------------------------------------------------
+# -- NumPy and the builtins --------------------------------------------------------------------------------------------
 _NUMPY = str(Path(np.__file__).parent)
 _ELSEWHERE = {module: dict(vars(module)) for module in (np, np.linalg, math, builtins)}
 

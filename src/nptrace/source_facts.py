@@ -95,7 +95,7 @@ def keep() -> None:
 _MOST = 4_000  # files, including older versions
 
 
-# -- parsing ----------------------------------------------------------------------------------------------------------
+# -- parsing -----------------------------------------------------------------------------------------------------------
 def _parse(tree: ast.Module, package: str) -> dict:
     top = list(_statements(tree, inside=False))
     whole = _Found()
@@ -207,7 +207,7 @@ def _defined(tree: ast.AST, prefix: str) -> dict[str, list[int]]:
     return found
 
 
-# -- constants --------------------------------------------------------------------------------------------------------
+# -- constants ---------------------------------------------------------------------------------------------------------
 _OPERATIONS: dict[type, object] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,

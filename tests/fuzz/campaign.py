@@ -202,9 +202,12 @@ def main() -> int:
         Path(given.json).write_text(
             json.dumps({n: {"answers": t.answers, "lost": t.lost} for n, t in found.items()}, indent=1)
         )
+    idle = [name for name, tally in ours.items() if not tally.cases]
+    if idle:
+        print(f"time was up before a case of: {', '.join(idle)}; give it more with --seconds")
     if cases < given.least:
         print(f"time was up after {cases} of at least {given.least} cases: give it more with --seconds")
-    return 1 if lost or cases < given.least else 0
+    return 1 if lost or idle or cases < given.least else 0
 
 
 if __name__ == "__main__":

@@ -43,6 +43,10 @@ def test_a_campaign_that_ran_too_few_cases_does_not_pass(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["campaign", "--only", "studies", "--least", str(least)])
         assert campaign.main() == status
     assert "time was up after 3 of at least 4 cases" in capsys.readouterr().out
+    monkeypatch.setattr(campaign, "run", lambda *_: campaign.Tally())
+    monkeypatch.setattr(sys, "argv", ["campaign", "--only", "studies"])
+    assert campaign.main() == 1
+    assert "before a case of: studies" in capsys.readouterr().out
 
 
 def test_a_case_that_kills_hangs_or_raises_is_counted_as_lost():

@@ -167,7 +167,7 @@ def test_advancing_is_repeated_calling(target):
 def test_only_whole_steps_of_a_function_that_returns_its_state(target):
     f = made(leg_step, *LEG, target=target)
     for steps in (-1, 1.5, "2"):
-        with pytest.raises(InputError, match="integer"):
+        with pytest.raises(InputError, match="whole number"):
             f.advance(steps, *LEG)
     with pytest.raises(InputError, match="cannot feed its result back"):
         made(lambda q, k: q[:2] * k, Q, K, target=target).advance(3, Q, K)

@@ -1,5 +1,6 @@
 """Whatever a user changes between two runs is noticed, so that no outdated machine code runs; and can be put back."""
 
+import array
 import decimal
 import queue
 import sys
@@ -56,6 +57,7 @@ SLOW = {  # what a walk alone can compare
     "pointer_of_ctypes",
     "registered_function",
     "structure_of_ctypes",
+    "table_of_another_library",
     "vars_of_a_module",
     "view_of_memory",
     "weak_dictionary",
@@ -94,6 +96,7 @@ def test_what_is_replaced_by_its_equal_is_looked_at_once():
 NOT_PUT_BACK = {  # changed from outside, or seen by a checksum alone
     "argument_of_an_exception",
     "row_of_a_structured_array",
+    "table_of_another_library",
     "text_in_memory",
     "view_of_the_values_of_a_dict",
     "function_of_numpy_replaced",
@@ -167,3 +170,56 @@ WAITING, LOCK = queue.SimpleQueue(), threading.Lock()
 def test_what_no_walk_can_see_is_not_compiled(function):
     with pytest.raises(nptrace.TraceMismatch, match="which compiled code would not do"):
         verify(function, np.ones(2))
+
+
+class RaisesForItsAttributes:
+    def __getattribute__(self, name):
+        raise ValueError(name)
+
+
+class SaysThatItIsADict:
+    @property
+    def __class__(self):
+        return dict
+
+
+class RaisesForItsElements(set):
+    def __iter__(self):
+        raise RuntimeError("no elements")
+
+
+class WithoutHash(type):
+    __hash__ = None
+
+
+class ClassWithoutHash(metaclass=WithoutHash):
+    pass
+
+
+class RaisesWhenItIsCopied(array.array):
+    def __reduce_ex__(self, protocol):
+        raise SystemError("no copy")
+
+
+ODD = {
+    "attributes": lambda: RaisesForItsAttributes(),
+    "class": lambda: SaysThatItIsADict(),
+    "elements": lambda: RaisesForItsElements([1.0]),
+    "hash of a class": lambda: ClassWithoutHash,
+    "hash": lambda: ClassWithoutHash(),
+    "copy": lambda: RaisesWhenItIsCopied("d", [1.0]),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_object_whose_own_methods_raise_is_passed_by(name):
+    odd = ODD[name]()
+
+    def doubled(x):
+        return 2.0 * x if odd is not None else x
+
+    before = ClosureState(doubled)
+    assert before.changed() is None
+    before.restore()
+    assert before.changed() is None
+    assert nptrace.compile(doubled, np.ones(2), cache=None)(np.ones(2)) == pytest.approx(2.0)

@@ -60,6 +60,8 @@ def _parameter(key: str) -> Parameter:
 
 
 MotorsOption = Annotated[Path | None, typer.Option("--motors", help=OPTIONS["motors"].metadata["help"])]
+BrakesOption = Annotated[str | None, typer.Option("--brakes", help=OPTIONS["brakes"].metadata["help"])]
+PowerLossOption = Annotated[float | None, typer.Option("--power-loss", help=OPTIONS["power_loss"].metadata["help"])]
 
 
 def planned(subject: str, given: Mapping[str, Given]) -> PlannedRun:

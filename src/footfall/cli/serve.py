@@ -18,7 +18,7 @@ from footfall.cli.common import (
     tell,
     with_model_options,
 )
-from footfall.cli.run_options import MotorsOption
+from footfall.cli.run_options import BrakesOption, MotorsOption, PowerLossOption
 from footfall.cli.signals import RealtimeOption, until_signal
 from footfall.errors import unknown
 from nptrace._types import Given, Json
@@ -31,6 +31,7 @@ EXAMPLES = examples(
     "footfall serve go2 --motors go2_motors.json",
     "footfall serve dynakat",
     "footfall serve my.urdf --protocol generic",
+    "footfall serve xiling --brakes 60:0.05 --power-loss 5",
 )
 ProtocolOption = Annotated[
     str | None,
@@ -60,6 +61,8 @@ def command(
     ] = "standing",
     ground: Annotated[str, typer.Option("--ground", help="Ground: plane, slope:D, steps:H or rough:H.")] = "plane",
     motors: MotorsOption = None,
+    brakes: BrakesOption = None,
+    power_loss: PowerLossOption = None,
     noisy: Annotated[bool, typer.Option("--noisy", help="Add noise and bias to the sensors.")] = False,
     ros2: Annotated[
         bool, typer.Option("--ros2", help="Also publish ROS 2 topics: joint states, IMU, odometry, tf.")
@@ -93,6 +96,10 @@ def command(
         from footfall.sim.motors import read_identified
 
         model, carried, options["joints"] = read_identified(motors, model)
+    if brakes is not None or power_loss is not None:
+        from footfall.sim.joints import JointModel, with_brakes
+
+        options["joints"] = with_brakes(options.get("joints", JointModel()), brakes, power_loss)
     server = spoken.serve(model, domain, interface, start, ros2, options, sensors, carried)
     say = note if as_json else tell
     say(f"serving {server.robot.name} on {server.words}; Ctrl-C ends it")

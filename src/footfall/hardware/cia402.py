@@ -11,8 +11,7 @@ drive per joint: every write is a control word, a mode and a target, every read 
     >>> drive.state.name
     'OPERATION_ENABLED'
 
-An EtherCAT master, such as ``pysoem``, would transmit these words as process data. There is no code for a bus, and none
-has been tested.
+``ethercat`` transmits these words on a bus; it has been tested with simulated drives alone.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from footfall.control.interface import JointCommand
 from footfall.errors import InputError, unknown
 from footfall.hardware.clock import Clock
 from footfall.hardware.connection import Connection, RobotState
+from footfall.hardware.simulated import SimulatedRobot
 from footfall.robot.model.description import Robot
 
 
@@ -153,10 +153,14 @@ class ServoDrive:
         return self.state.value[1] | (VOLTAGE if powered else 0) | (0 if self.braked else BRAKE_RELEASED)
 
     @property
+    def opens_brake(self) -> bool:
+        """Return whether the drive powers the brake, which then opens."""
+        return self.state in (DriveState.OPERATION_ENABLED, DriveState.QUICK_STOP_ACTIVE)
+
+    @property
     def braked(self) -> bool:
         """Return whether the brake holds the joint."""
-        moving = self.state in (DriveState.OPERATION_ENABLED, DriveState.QUICK_STOP_ACTIVE)
-        return not moving or self.enabled_for < self.release
+        return not self.opens_brake or self.enabled_for < self.release
 
     def control(self, word: int, mode: Mode | int | None = None, target: int = 0) -> int:
         """Take a control word, a mode and a target in increments; return the status word."""
@@ -197,7 +201,8 @@ class Cia402Connection:
 
     Commands become targets of a mode in whole increments. Position and velocity are tracked by the drives' own gains
     ``kp`` [N m/rad] and ``kd`` [N m s/rad], torque is given as it is. A joint whose drive is not enabled is held by its
-    brake, with the damping ``brake`` [N m s/rad] if the joint's motor permits it.
+    brake: by that of a ``SimulatedRobot`` whose joints have brakes, otherwise by its motor as a stiff damper. While a
+    brake opens, the drive holds the position at which it was enabled.
     """
 
     def __init__(
@@ -213,6 +218,10 @@ class Cia402Connection:
         if len(self.drives) != inner.robot.nj:
             raise InputError(f"'{inner.robot.name}' has {inner.robot.nj} joints, got {len(self.drives)} drives")
         self._held: RobotState | None = None
+        self._brakes = inner if isinstance(inner, SimulatedRobot) and inner.has_brakes else None
+        self._enabled_at = np.zeros(inner.robot.nj)  # positions at which drives were enabled
+        if self._brakes is not None:
+            self._brakes.set_brakes([not drive.opens_brake for drive in self.drives])
 
     @property
     def robot(self) -> Robot:
@@ -278,7 +287,12 @@ class Cia402Connection:
             }[self.mode]
             word = ControlCommand.ENABLE_OPERATION.value if drive.state is DriveState.OPERATION_ENABLED else drive._word
             drive.control(word, self.mode, round(float(wanted)))
-            if drive.braked or drive.state is DriveState.QUICK_STOP_ACTIVE:
+            if not drive.opens_brake and self._held is not None:
+                self._enabled_at[k] = self._held.position[k]
+            if self._brakes is not None and drive.state is not DriveState.QUICK_STOP_ACTIVE and drive.braked:
+                position[k] = self._enabled_at[k]
+                kp[k], kd[k] = (self.kp, self.kd) if drive.opens_brake else (0.0, 0.0)
+            elif drive.braked or drive.state is DriveState.QUICK_STOP_ACTIVE:
                 kd[k] = BRAKE
             elif self.mode is Mode.PROFILE_POSITION:
                 position[k], kp[k], kd[k] = drive.target / drive.counts, self.kp, self.kd
@@ -286,6 +300,8 @@ class Cia402Connection:
                 velocity[k], kd[k] = drive.target / drive.counts, self.kd
             else:
                 torque[k] = drive.target * drive.rated / 1e3
+        if self._brakes is not None:
+            self._brakes.set_brakes([not drive.opens_brake for drive in self.drives])
         self.inner.write(JointCommand(position=position, velocity=velocity, kp=kp, kd=kd, torque=torque))
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ It reports its sensor readings. Its true state is in ``sensed``, for the simulat
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,10 +14,12 @@ import numpy as np
 from numpy import ndarray
 
 from footfall.control.interface import Command, Controller, JointCommand, Sensed
+from footfall.errors import InputError
 from footfall.hardware.clock import Clock
 from footfall.hardware.connection import RobotState, damping
 from footfall.robot.model.description import Robot
 from footfall.sensing.sensors import Sensors, SensorWrapper
+from footfall.sim.joints import BRAKE, FOREVER, POWER
 from footfall.sim.motors import MotorModel, stacked
 from footfall.sim.rollouts import compile_physics
 from footfall.sim.simulation import Simulation
@@ -116,6 +118,44 @@ class SimulatedRobot:
             imu=seen.imu,
             foot_load=load,
         )
+
+    @property
+    def has_brakes(self) -> bool:
+        """Return whether joints have brakes, as ``joints=JointModel(brake=...)`` gives them."""
+        return BRAKE in self.body.contact
+
+    @property
+    def braked(self) -> Float[ndarray, "nj"]:
+        """Return which brakes hold."""
+        return self.body.contact[BRAKE] > 0.0 if self.has_brakes else np.zeros(self.robot.nj, dtype=bool)
+
+    @property
+    def powered(self) -> bool:
+        """Return whether the motors have power."""
+        return bool(self.body.contact.get(POWER, FOREVER) > 0.5 * self.simulation.dt)
+
+    def set_brakes(self, closed: Sequence[bool] | bool) -> None:
+        """Close brakes, or open them: an opened brake holds for its release time.
+
+        Args:
+            closed: Whether to close them, one for all joints or one each.
+        """
+        brake = self.simulation.model.world.joints.brake
+        if brake is None:
+            raise InputError(f"joints of '{self.robot.name}' have no brakes: pass joints=JointModel(brake=Brake(...))")
+        self._remember(BRAKE, brake.after(self.body.contact[BRAKE], np.asarray(closed)))
+
+    def set_power(self, on: bool) -> None:
+        """Cut the power of the motors, so that brakes close, or restore it; brakes then stay closed until opened."""
+        if POWER not in self.body.contact:
+            raise InputError(
+                f"'{self.robot.name}' cannot lose power: pass joints=JointModel(brake=Brake(...)), of torque 0 if it"
+                " has no brakes"
+            )
+        self._remember(POWER, np.array(FOREVER if on else 0.0))
+
+    def _remember(self, key: str, value: ndarray) -> None:
+        self.body = replace(self.body, contact={**self.body.contact, key: value})
 
     def read(self) -> RobotState | None:
         state, self._fresh = self._fresh, None

@@ -56,6 +56,8 @@ def mujoco_model(
     settings = {"timestep": simulation.dt, "integrator": "implicitfast", "cone": "elliptic", "gravity": world.gravity}
     if world.joints.backlash or world.joints.gear_loss or world.joints.belt is not None:
         raise InputError("backlash, gear loss and belts are not modelled in MuJoCo: compare a simulation without them")
+    if world.joints.can_lose_power:
+        raise InputError("brakes and loss of power are not modelled in MuJoCo: compare a simulation without them")
     mu = float(world.ground.friction_at(np.zeros(3))) if friction is None else friction
     touch = {"friction": (mu, 0.0, 0.0), "condim": 3}
     spec = mj.MjSpec.from_string(

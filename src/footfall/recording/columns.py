@@ -38,6 +38,7 @@ STANDARD = {
     "torque": Standard(("joint",), "N m", "torque of the motors, as seen at the joints"),
     "rotor_position": Standard(("joint",), "rad", "angle of each motor's rotor behind its belt, as seen at the joint"),
     "rotor_velocity": Standard(("joint",), "rad/s", "rate of each motor's rotor behind its belt, as seen at the joint"),
+    "brake": Standard(("joint",), "1", "whether the brake of each joint holds"),
     "force": Standard(("foot", "axis"), "N", "force of the ground on each foot in the last step, world axes"),
     "force_mean": Standard(("foot", "axis"), "N", "mean force of the ground on each foot over 10 ms, world axes"),
     "contact": Standard(("foot",), "1", "whether each foot touches the ground"),

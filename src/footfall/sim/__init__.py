@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from footfall.sim.commanding import Schedule
     from footfall.sim.gpu import GpuBatch
     from footfall.sim.hybrid import HybridRun, hybrid_run
-    from footfall.sim.joints import Belt, JointModel
+    from footfall.sim.joints import Belt, Brake, JointModel
     from footfall.sim.linearization import (
         Linearised,
         LinearisedLoop,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from footfall.sim.run_options import RunOptions
     from footfall.sim.runfile import plan, read_run_file
     from footfall.sim.self_collision import SelfCollision
+    from footfall.sim.servos import ServoModel, ThroughServos
     from footfall.sim.shared_programs import run_batched
     from footfall.sim.simulation import Simulation
     from footfall.sim.standing_lqr import lqr_stand
@@ -41,7 +42,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "commanding": "Schedule",
         "gpu": "GpuBatch",
         "hybrid": "HybridRun hybrid_run",
-        "joints": "JointModel Belt",
+        "joints": "JointModel Belt Brake",
         "linearization": "LinearisedLoop linearize_loop LinearStep Linearised linearize whole_state",
         "motors": "MotorModel ThroughMotors overheating",
         "pushes": "Push",
@@ -49,6 +50,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "run_options": "RunOptions",
         "runfile": "plan read_run_file",
         "self_collision": "SelfCollision",
+        "servos": "ServoModel ThroughServos",
         "shared_programs": "run_batched",
         "simulation": "Simulation",
         "standing_lqr": "lqr_stand",

@@ -35,7 +35,7 @@ from footfall.dynamics.parallel_joints import posture
 from footfall.errors import InputError
 from footfall.kinematics.forward import joint_rates, poses_in_base
 from footfall.robot.model.description import Robot
-from footfall.sim.joints import POSITION, JointFeedback, joint_feedback, joint_modes
+from footfall.sim.joints import POSITION, POWER, JointFeedback, joint_feedback, joint_modes
 from footfall.sim.objects import System, assemble_system, contact_candidates, contact_forces_world, place_sphere
 from footfall.sim.pushes import generalised_pushes
 from footfall.sim.world import World
@@ -46,7 +46,7 @@ from nptrace.array_types import Float
 @dataclass(frozen=True)
 class State:
     """Configuration, velocity, and the memory of the contact model (empty: it is initialised in every step), with
-    the rotors of joints behind belts.
+    rotors of joints behind belts, brakes and power.
     """
 
     q: Float[ndarray, "nq"]
@@ -91,7 +91,7 @@ Onward = Callable[[Robot, State, ndarray, float, Modes], State]
 class StepInputs:
     """The inputs of a step besides the world."""
 
-    memory: dict[str, ndarray]  # memory of the contact model before the step, with the rotors behind belts
+    memory: dict[str, ndarray]  # of the contact model before the step, of rotors behind belts, of brakes and power
     state: State
     command: JointCommand
     push: Float[ndarray, "wrenches"]
@@ -185,6 +185,8 @@ def count_iterations(
 def _inputs(world: World, state: State, command: JointCommand, push: ndarray) -> StepInputs:
     if world.joints.belt is not None and POSITION not in state.memory:
         raise InputError("a step of joints behind belts needs the state of their rotors")
+    if world.joints.can_lose_power and POWER not in state.memory:
+        raise InputError("a step of joints that have brakes or lose power needs their memory: World.start")
     return StepInputs(state.memory or world.contact.start(world.contacts), state, command, push)
 
 
@@ -392,7 +394,7 @@ def equations_of_motion(
         changed = changed + again
         past = np.concatenate([0.5 * dt * a[:3], past]) if robot.floating else past
         middle = {"updates": middle["updates"] - again, "past": np.where(wrong, past, middle["past"])}
-    memory = {**contact.memory, **joints.rotors_after(a_J, dt)}
+    memory = {**contact.memory, **joints.memory_after(a_J, dt)}
     pushes = generalised_forces(system.points, contact.forces, system.width, robot.nv)
     forces = contact_forces_world(world, system.axes, contact.forces)
     losses = passive - spring  # the work of springs is potential energy

@@ -110,8 +110,10 @@ class TickSource:
         looks_at = ("forces",) if uses_foot_forces or model.acting.info.uses_foot_forces else ()
         self.first = reduced(self.simulation.state, *looks_at)
         self.parameters = {path: np.asarray(model.parameter(path), float) for path in free}
-        check_world(model, self.simulation.state, self.inputs)
-        check_controller(model, self.simulation.state, self.inputs)
+        self.closures = (
+            *check_world(model, self.simulation.state, self.inputs),
+            *check_controller(model, self.simulation.state, self.inputs),
+        )
         self.program = compiling.program(rollout_tick, model, self.first, self.inputs, free=tuple(free))
         arguments = [self.first, self.inputs, *([self.parameters] if free else [])]
         self.layout = emit.first_is_state([number_count(each) for each in arguments])
@@ -297,6 +299,8 @@ class GpuBatch:
 
         Where steps are solved again until their modes agree, the first brief launch compiles a kernel of its own.
         """
+        if name := next(filter(None, (closure.changed() for closure in self.source.closures)), None):
+            raise InputError(f"{name} has changed since this batch was compiled: make another GpuBatch")
         brief = ticks * self.source.simulation.model.substeps < BRIEF and self.source.one_loop
         backend = self._brief_backend if brief and self._brief is not None else self.backend
         backend.rollout(ticks, self.state, self.inputs)

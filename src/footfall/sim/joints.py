@@ -24,12 +24,16 @@ implicit step the rotor's rate is eliminated: it is linear in the joint's rate a
 receives torque and damping as from any motor, both bodies end the step together, and b acts on both of them. The
 elastic part is evaluated at the start of the step (with positions moved by new velocities: no damping that is not in
 the belt), and gradually at the end if the belt is too stiff for that.
+
+A closed ``Brake`` is dry friction: it holds a joint up to its torque, and slides with that torque beyond. Brakes are
+closed by springs and opened by power. The memory of a step contains how long each of them still holds, and how long the
+motors still have power (``Brake``, ``power_loss``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -42,6 +46,7 @@ from footfall.dynamics.mass_matrix import armatures
 from footfall.dynamics.passive import STICK_RATE, friction_fraction, joint_values
 from footfall.errors import InputError, unknown
 from footfall.kinematics.forward import joint_positions, joint_rates
+from footfall.parameters import replaced
 from footfall.robot.model.description import Robot
 from footfall.robot.model.parts import Actuator
 from nptrace._types import Operand, PyTree, Scalar
@@ -232,6 +237,68 @@ def through_belt(
     )
 
 
+# -- brakes and power --------------------------------------------------------------------------------------------------
+BRAKE, POWER = "brake", "power"  # names in the memory of a step
+JOINT_MEMORY = (*ROTOR, BRAKE, POWER)
+BRAKE_CREEP = 1e-6  # [rad/s], of a closed brake under its torque
+FOREVER = 1e9  # [s], of a brake that stays closed, and of power that does not fail
+
+
+@dataclass(frozen=True)
+class Brake:
+    """Brakes on joints, which springs close and power opens; one number for all joints, or one each.
+
+    A closed brake holds its joint up to ``torque`` (creeping at 1e-6 rad/s at most), and slides with
+    that torque beyond. A brake that is opened still holds for ``release``. All brakes close when the motors lose power.
+    """
+
+    torque: Scalar  # [N m]; 0 for a joint without a brake
+    release: Scalar = 0.05  # [s]
+    closed: Scalar = False  # whether it is closed at the start of a run; opened at once, it holds for ``release``
+
+    def __post_init__(self) -> None:
+        for key in ("torque", "release", "closed"):
+            value = getattr(self, key)
+            try:
+                array = np.array(value)
+            except ValueError:  # rows of different lengths
+                array = np.array(None)
+            fits = array.dtype.kind in "fiub" and array.ndim < 2 and np.isfinite(array).all()
+            if not fits or (array < 0.0).any():
+                raise InputError(f"{key} of a brake must be at least 0, one for all joints or one each: got {value!r}")
+            if array.ndim:
+                object.__setattr__(self, key, array.astype(float))
+
+    def start(self, robot: Robot) -> dict[str, ndarray]:
+        """Return how long every brake holds at the start of a run [s]; raise an error if they do not fit the robot."""
+        for key in ("torque", "release", "closed"):
+            if np.shape(getattr(self, key)) not in ((), (robot.nj,)):
+                raise InputError(
+                    f"{key} of the brakes of robot '{robot.name}' must be one number or {robot.nj} of them"
+                )
+        return {BRAKE: self.after(np.zeros(robot.nj), self.closed)}
+
+    def after(self, held: Float[ndarray, "nj"], closed: Scalar) -> Float[ndarray, "nj"]:
+        """Return how long brakes hold that are closed, or else opened, unless they are open [s].
+
+        Args:
+            held: Time for which each still holds [s].
+            closed: Whether to close them, one for all or one each.
+        """
+        opened = np.where(held > 0.5 * FOREVER, self.release, held)
+        return np.where(closed, FOREVER, opened) * np.ones(len(held))
+
+
+def parse_brake(text: str) -> Brake:
+    """Return the brakes of a text, ``"40"`` or ``"40:0.1"``: torque [N m] and time to open [s]."""
+    torque, _, release = text.partition(":")
+    try:
+        numbers = [float(torque), *([float(release)] if release else [])]
+    except ValueError:
+        raise InputError(f"brakes are TORQUE[:RELEASE], as in 40:0.05 [N m, s], got {text!r}") from None
+    return Brake(*numbers)
+
+
 # -- motors, friction, springs and end stops ---------------------------------------------------------------------------
 Modes = dict[str, PyTree]
 _EXPLICIT_STICK_RATE = 0.05  # [rad/s], over which explicit dry friction reverses
@@ -274,6 +341,8 @@ class JointModel:
     # static over sliding dry friction, one for all joints or one each
     static_ratio: Scalar = 1.0
     belt: Belt | None = None  # between motors and joints
+    brake: Brake | None = None  # on the joints
+    power_loss: float = np.inf  # [s] from the start, when the motors lose power: no torque, and brakes close
 
     def __post_init__(self) -> None:
         if isinstance(self.gear_loss, Real) and not float(self.gear_loss) < 1.0:
@@ -283,6 +352,10 @@ class JointModel:
             raise InputError(f"static ratio of a joint model must be at least 1, got {self.static_ratio!r}")
         if self.belt is not None and not isinstance(self.belt, Belt):
             raise InputError(f"belt of a joint model must be a Belt or None, got {self.belt!r}")
+        if self.brake is not None and not isinstance(self.brake, Brake):
+            raise InputError(f"brake of a joint model must be a Brake or None, got {self.brake!r}")
+        if isinstance(self.power_loss, Real) and not float(self.power_loss) >= 0.0:
+            raise InputError(f"power loss of a joint model must be a time of at least 0, got {self.power_loss!r}")
         if self.belt is not None and not _is_zero(self.backlash):
             raise InputError("a joint model with a belt cannot have backlash as well: set the play of the belt")
         limits = {"stop_stiffness": 0.0, "stop_damping": 0.0, "stick_rate": 1e-6, "backlash": 0.0, "gear_loss": 0.0}
@@ -293,12 +366,57 @@ class JointModel:
 
     def has_dry_friction(self, robot: Robot) -> bool:
         own = self.dry_friction and not all(_is_zero(f) for f in joint_values(robot, "dry_friction"))
-        return own or not _is_zero(self.gear_loss)
+        return own or self.brake is not None or not _is_zero(self.gear_loss)
 
-    def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
-        """Return the largest dry friction at every joint [N m], including gears under the motors' torque."""
+    def dry_friction_of(self, robot: Robot, motor: Float[ndarray, "nj"], ratio: Scalar = 1.0) -> Float[ndarray, "nj"]:
+        """Return the largest dry friction at every joint [N m], including gears under the motors' torque, and brakes.
+
+        ``ratio``: of static over sliding friction, for joints at rest; brakes have none.
+        """
         friction = joint_values(robot, "dry_friction") if self.dry_friction else np.zeros(robot.nj)
-        return friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
+        friction = friction if _is_zero(self.gear_loss) else friction + self.gear_loss * np.abs(motor)
+        return ratio * friction if self.brake is None else ratio * friction + self.brake.torque
+
+    @property
+    def can_lose_power(self) -> bool:
+        """Return whether the memory of a step says how long the motors have power."""
+        return self.brake is not None or not (isinstance(self.power_loss, Real) and np.isinf(float(self.power_loss)))
+
+    def start(self, robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
+        """Return the memory of joints at the start of a run: rotors behind belts, brakes, power."""
+        memory = {} if self.belt is None else self.belt.start(robot, q, v)
+        memory |= {} if self.brake is None else self.brake.start(robot)
+        return memory | ({POWER: np.array(np.minimum(self.power_loss, FOREVER))} if self.can_lose_power else {})
+
+    def under_power(
+        self, memory: Mapping[str, ndarray], command: JointCommand, dt: float
+    ) -> tuple[JointModel, JointCommand, dict[str, ndarray]]:
+        """Return (joints whose brakes have the torque that acts, the command that motors execute, memory afterwards).
+
+        Args:
+            memory: Memory of the step, with brakes and power.
+            command: What the controller commands.
+            dt: Length of the step [s].
+        """
+        if not self.can_lose_power:
+            return self, command, {}
+        left = memory[POWER]
+        on = np.where(left > 0.5 * dt, 1.0, 0.0)  # that much is rounding
+        command = replace(command, kp=on * command.kp, kd=on * command.kd, torque=on * command.torque)
+        after = {POWER: np.where(left > 0.5 * FOREVER, left, np.maximum(left - dt, 0.0))}
+        if self.brake is None:
+            return self, command, after
+        held = np.where(on > 0.5, memory[BRAKE], FOREVER)
+        after[BRAKE] = np.where(held > 0.5 * FOREVER, held, np.maximum(held - dt, 0.0))
+        acting = np.where(held > 0.5 * dt, 1.0, 0.0) * self.brake.torque
+        return replaced(self, "brake.torque", acting), command, after
+
+    @property
+    def creep(self) -> Scalar:
+        """Return the rate at which a joint creeps under a torque equal to its dry friction [rad/s]."""
+        if self.brake is None:
+            return self.stick_rate
+        return np.where(np.asarray(self.brake.torque) > 0.0, np.minimum(BRAKE_CREEP, self.stick_rate), self.stick_rate)
 
     def reversal(self, implicit: bool) -> Scalar:
         """Return the joint rate below which dry friction is proportional to the rate [rad/s]."""
@@ -308,6 +426,12 @@ class JointModel:
     def ideal() -> JointModel:
         """Return ideal motors and joints, as in de Paula et al. 2024."""
         return JointModel(motor_limits=False, damping=False, dry_friction=False, springs=False, end_stops=False)
+
+
+def with_brakes(model: JointModel, brakes: str | None, power_loss: float | None) -> JointModel:
+    """Return joint effects with brakes as on the command line, ``"40:0.05"``, and a time of power loss [s]."""
+    brake = model.brake if brakes is None else parse_brake(brakes)
+    return replace(model, brake=brake, power_loss=model.power_loss if power_loss is None else power_loss)
 
 
 def joint_modes(robot: Robot, model: JointModel) -> Modes:
@@ -380,7 +504,8 @@ def joint_forces(
     if model.has_dry_friction(robot):
         friction = model.dry_friction_of(robot, motor)
         if modes and "slides" in modes:
-            drag = np.where(_is_held(modes["slides"]), model.static_ratio * friction / model.stick_rate, 0.0)
+            at_rest = model.dry_friction_of(robot, motor, model.static_ratio)
+            drag = np.where(_is_held(modes["slides"]), at_rest / model.creep, 0.0)
             passive, passive_damping = passive - drag * rates - modes["slides"] * friction, passive_damping + drag
         elif about is not None:
             drag = friction / np.maximum(np.abs(about), model.reversal(implicit=False))
@@ -497,10 +622,10 @@ def update_joint_modes(
         differ = differ + np.sum(np.where(pulls, 1.0, 0.0))
     if "slides" in modes:
         slides = modes["slides"]
-        overcome = _is_held(slides) & (np.abs(ends) > model.stick_rate)
+        overcome = _is_held(slides) & (np.abs(ends) > model.creep)
         stopped = _stopped(robot, model, torques.commanded, inertia, dt)
         # friction drives no joint, however slow: one that would reverse is held first
-        back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.stick_rate)
+        back = (np.abs(slides) > 0.5) & (slides * ends < 0.0) & (np.abs(ends) > model.creep)
         turned = np.where(np.abs(ends) > _FAR * stopped, np.sign(ends), 0.0)
         turned = np.where(iteration < _RELEASE_AFTER, turned, _RESIDUAL_FRICTION * slides)
         wrong = np.where(overcome | back, np.abs(ends), 0.0)
@@ -512,7 +637,7 @@ def update_joint_modes(
 
 def _stopped(robot: Robot, model: JointModel, motor: ndarray, inertia: ndarray, dt: float) -> Float[ndarray, "nj"]:
     """Return the change of rate that dry friction can stop for a joint of the given inertia in a step [rad/s]."""
-    return np.maximum(model.stick_rate, dt * model.dry_friction_of(robot, motor) / inertia)
+    return np.maximum(model.creep, dt * model.dry_friction_of(robot, motor) / inertia)
 
 
 def _is_held(slides: Scalar) -> Operand:
@@ -655,6 +780,7 @@ class JointFeedback:
     # equivalent inertia: an implicit torque decreases with the rate at the end of the step
     armature: Float[ndarray, "nj"]
     rotor: RotorState | None  # for belts
+    power: dict[str, ndarray]  # brakes and power after the step
 
     def at_end(self, a_J: Float[ndarray, "nj"], dt: float) -> tuple[ndarray, ndarray, ndarray]:
         """Return (motor or belt, passive, springs' part of it) as they acted on the joints over the step [N m]."""
@@ -684,11 +810,11 @@ class JointFeedback:
             world.robot, world.joints, self.modes, self.torques, self.rates, a_J, self.inertia, dt, iteration
         )
 
-    def rotors_after(self, a_J: Float[ndarray, "nj"], dt: float) -> dict[str, ndarray]:
-        """Return rotors behind belts, as the next step stores them."""
+    def memory_after(self, a_J: Float[ndarray, "nj"], dt: float) -> dict[str, ndarray]:
+        """Return rotors behind belts, brakes and power, as the next step stores them."""
         if self.rotor is None or self.torques.driven is None:
-            return {}
-        return self.rotor.moved(self.torques.driven, dt, dt * a_J)
+            return self.power
+        return self.rotor.moved(self.torques.driven, dt, dt * a_J) | self.power
 
 
 def joint_feedback(
@@ -705,6 +831,8 @@ def joint_feedback(
 
     ``about``: rates at which a model without modes evaluates limits and dry friction; the initial ones unless given.
     """
+    effects, command, power = world.joints.under_power(state.memory, command, dt)
+    world = world if effects is world.joints else replaced(world, "joints", effects)
     robot, belt, armature, rotor = world.robot, world.joints.belt, armatures(world.robot), None
     q_J, rates = joint_positions(robot, state.q), joint_rates(robot, state.v)
     ahead = dt if world.contact.implicit else 0.0
@@ -722,5 +850,12 @@ def joint_feedback(
     if world.contact.implicit:
         armature = armature + dt * (torques.motor_damping + torques.passive_damping)
     return JointFeedback(
-        world=world, rates=rates, modes=modes, torques=torques, inertia=inertia, armature=armature, rotor=rotor
+        world=world,
+        rates=rates,
+        modes=modes,
+        torques=torques,
+        inertia=inertia,
+        armature=armature,
+        rotor=rotor,
+        power=power,
     )

@@ -30,7 +30,7 @@ from footfall.recording.recording_writer import Event, RecordingWriter
 from footfall.recording.stored_columns import StoredColumns
 from footfall.recording.tables import TABLES
 from footfall.robot.model.description import Robot
-from footfall.sim.joints import ROTOR
+from footfall.sim.joints import BRAKE, JOINT_MEMORY, ROTOR
 from footfall.sim.motors import overheating
 from footfall.sim.rollouts import TickBatch
 from footfall.sim.self_collision import Watcher
@@ -102,7 +102,7 @@ class Recorder:
         self._work_before = state.work
         self._means = ForceMeans(self.time, state.impulse, model.period)
         self._misses = float(state.contact["misses"]) if "misses" in state.contact else 0.0
-        if set(state.contact) - set(ROTOR):
+        if set(state.contact) - set(JOINT_MEMORY):
             self.meta["contact_misses"] = 0
         self._met, self._squares = False, np.zeros(self.robot.nj)
         self._held: HeldTicks | None = None  # taken one by one by a Python loop
@@ -248,6 +248,8 @@ class Recorder:
         if state.contact:
             columns |= self.model.world.contact.columns(state.contact, feet)
             columns |= {key: state.contact[key] for key in ROTOR if key in state.contact}
+            if BRAKE in state.contact:
+                columns[BRAKE] = (state.contact[BRAKE] > 0.0).astype(float)
         if self.watch is not None:
             columns["self_distance"] = self.watch.nearest(state.q)[0]
         spheres = len(self.model.world.spheres)

@@ -18,10 +18,13 @@ import numpy as np
 
 import nptrace
 from footfall import compiling
+from footfall.adapters import unadapted
 from footfall.errors import InputError, TraceError
 from footfall.sim.simulation import Simulation
 from footfall.sim.tick import Inputs, RunState, SimulationModel, tick
+from nptrace import ownership
 from nptrace._types import Given, Operand, PyTree, Scalar
+from nptrace.verification.closure_state import ClosureState
 
 Cost = Callable[..., PyTree]
 
@@ -66,18 +69,34 @@ class RolloutCost:
         self.nominal = {path: np.array(self.model.parameter(path), dtype=float) for path in self.free}
         self.cost, self.state = cost, simulation.state
         self.inputs = Inputs(simulation.command_now, np.zeros(6 + 6 * len(self.model.world.pushed)))
+        self._constants: ClosureState | None = None  # of users' code, when it was compiled
 
     def __repr__(self) -> str:
         return f"RolloutCost({self.ticks} ticks of {self.model.acting.name}, free {', '.join(self.free)})"
 
     def __call__(self, values: Mapping[str, Given] | None = None) -> float:
         """Return the mean cost."""
+        self._notice_changes()
         return float(self._value(self.state, self.inputs, self._filled(values))) / self.ticks
 
     def gradient(self, values: Mapping[str, Given] | None = None) -> dict[str, PyTree]:
         """Return the gradient with respect to every free parameter, in the parameter's shape."""
+        self._notice_changes()
         gradients = self._gradient(self.state, self.inputs, self._filled(values))
         return {path: gradient / self.ticks for path, gradient in gradients.items()}
+
+    def _notice_changes(self) -> None:
+        """Compile anew after a change to what the cost, or a user's controller, ground or contact model, reaches."""
+        if self._constants is not None and self._constants.changed() is None:
+            return
+        for name in ("_value", "_gradient"):
+            self.__dict__.pop(name, None)
+        model, world = self.model, self.model.world
+        parts = [unadapted(part) for part in (world.ground, world.contact)]
+        users = [part for part in parts if not ownership.is_unmodified(type(part))]
+        if model.digest is None or not ownership.is_unmodified(type(model.controller)):
+            users.append(unadapted(model.acting))
+        self._constants = ClosureState((self.cost, *users))
 
     def _filled(self, values: Mapping[str, Given] | None) -> dict[str, PyTree]:
         for path in values or {}:

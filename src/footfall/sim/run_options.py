@@ -287,6 +287,12 @@ class RunOptions:
     seed: int = _option(0, "Seed of all random numbers (default 0).", argument="seed", compare=True)
     estimate: bool = _option(False, "Run the controller on a state estimated from noisy sensors.")
     motors: str | None = _option(None, "Motors and joints identified by 'footfall identify motors' (.json).", path=True)
+    brakes: str | None = _option(
+        None, "Brakes on the joints, TORQUE[:RELEASE], as in 40:0.05 [N m, s to open]; they close on loss of power."
+    )
+    power_loss: float | None = _option(
+        None, "Time at which the motors lose power [s]; brakes then close.", unit="s", most=1e6
+    )
     forward_axis: str | None = _option(
         None,
         "Forward axis of the base in the model file: x, -x, y, -y; default: from the names of the legs.",

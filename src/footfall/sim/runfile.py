@@ -54,6 +54,7 @@ from footfall.robot.model.spine import named_spine
 from footfall.sensing.estimation.estimated import Estimated
 from footfall.sensing.sensors import Sensors
 from footfall.sim.commanding import Schedule, unfollowed
+from footfall.sim.joints import JointModel, with_brakes
 from footfall.sim.motors import MotorModel, read_identified
 from footfall.sim.object_words import in_words
 from footfall.sim.run_options import KEYS, OPTIONS, RunOptions, keys_with, model_options, simulation_arguments
@@ -173,6 +174,8 @@ def plan(
     if options.motors is not None:
         robot, motors, effects = read_identified(options.motors, robot)
         joints = {"joints": effects}
+    if options.brakes is not None or options.power_loss is not None:
+        joints = {"joints": with_brakes(joints.get("joints", JointModel()), options.brakes, options.power_loss)}
     robot, ground = with_stand(robot), ground_named(options.ground, options.seed, options.friction)
     controller, gait = _controller(robot, options, constants or {}, own)
     task = controller.task if isinstance(controller, Sampling) else None

@@ -208,6 +208,10 @@ def check_integrator(integrator: str, contact: ContactModel, joints: JointModel 
         )
     if joints is not None and joints.belt is not None and integrator != "linearly_implicit":
         raise InputError(f"joints behind belts support only the integrator linearly_implicit, not {integrator}")
+    if joints is not None and joints.can_lose_power and integrator != "linearly_implicit":
+        raise InputError(
+            f"brakes and loss of power are supported only by the integrator linearly_implicit, not {integrator}"
+        )
     if integrator in _STAGES and contact.hard:
         raise InputError(
             f"{kind} contact gives impulses: its integrator must be linearly_implicit or"

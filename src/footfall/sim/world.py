@@ -74,9 +74,8 @@ class World:
         return free_limbs(self.robot, (*(sphere.body for sphere in self.spheres), *pairs))
 
     def start(self, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> dict[str, ndarray]:
-        """Return the memory of steps at the start of a run: the contact model's, and the rotors behind belts."""
-        belt, memory = self.joints.belt, self.contact.start(self.contacts)
-        return memory if belt is None else {**memory, **belt.start(self.robot, q, v)}
+        """Return the memory of steps at the start of a run: of the contact model and of joints with belts or brakes."""
+        return {**self.contact.start(self.contacts), **self.joints.start(self.robot, q, v)}
 
     def in_limb_frames(self) -> World:
         """Return the world with equal frames in equal legs, so that a compiled step vectorizes them."""

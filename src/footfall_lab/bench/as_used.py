@@ -52,10 +52,10 @@ PEERS: Mapping[str, Mapping[str, Given]] = {  # options of the peer by the name 
 }
 METHOD = (
     " As used: Mini Cheetahs that trot under joint PD with default joints and default contact, dt 2 ms, 100 steps a"
-    " call after 0.3 s from the stand; trunk mass 2.8 to 4.2 kg, friction 0.4 to 1, stride 0 to 1.5 times its own, any"
-    " phase, noise of 0.05 rad on the targets, drawn every 20 ms. mujoco.rollout in one thread is given the same"
-    " masses, frictions, dry friction and damping of joints, torque limits and targets, with its default contact and"
-    " Euler; 1 iteration: one of its solver with four of its line search."
+    " call after 0.3 s from the stand; trunk mass 2.8 to 4.2 kg, friction 0.4 to 1, stride 0 to 1.5 times nominal, any"
+    " phase, noise of 0.05 rad on the targets, drawn every 20 ms. mujoco.rollout in one thread has the same masses,"
+    " frictions, dry friction and damping of joints, torque limits and targets, with its default contact and Euler; 1"
+    " iteration: one of its solver with four of its line search."
 )
 HELD = 0.02  # [s] for which noise is constant
 _WARM, _STEPS = 0.3, 100  # [s], number of timed steps

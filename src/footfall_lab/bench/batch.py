@@ -23,9 +23,10 @@ _THREADED = 8192  # robots for the comparison of threads
 METHOD = (
     "Against MuJoCo: least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, 64 robots, as in"
     " bench step. Cost by number of robots: ff.Batch of the trotting Mini Cheetah, gait and PD in every step, implicit"
-    f" contact, dt 1e-3, {TICKS} substeps a call of Batch.run from Python, packing and unpacking included, one thread,"
+    f" contact, dt 1e-3, {TICKS} substeps per call of Batch.run from Python, packing and unpacking included, one"
+    f" thread,"
     " least thread time of interleaved rounds. threads_scaling: wall time of"
-    f" {_THREADED} robots in one thread over that on all cores; a busy neighbour spoils it." + as_used.METHOD
+    f" {_THREADED} robots in one thread over that on all cores, affected by other load." + as_used.METHOD
 )
 _ROLLOUT = "mujoco.rollout elliptic Euler"
 

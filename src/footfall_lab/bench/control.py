@@ -31,15 +31,16 @@ METHOD = (
     "The Mini Cheetah trots at 0.5 m/s under whole-body control (1 kHz) with MPC (40 Hz, ten steps ahead). closed_loop"
     " is controller and physics as one compiled tick, processor time per simulated second, the least of runs of half a"
     " second; closed_loop_batch_f64 and _f32 are the same for a robot of a batch of 64 on one core. closed_loop_daqp"
-    " has the programs solved by DAQP from Python; of that, whole_body_tick is the plan (compiled) and the whole-body"
-    " program on ticks without an MPC, mpc_solve the set-up and the solution of the MPC: medians. closed_loop_nmpc is a"
+    " solves the QPs by DAQP from Python; of that, whole_body_tick is the plan (compiled) and the whole-body QP on"
+    " ticks without an MPC, mpc_solve the set-up and the solution of the MPC: medians. closed_loop_nmpc is a"
     " trot at 0.4 m/s under nmpc (25 knots of the whole robot, a solve at 200 Hz, gains at 1 kHz), physics included, on"
     " one core: processor time of the whole process, the least of runs of half a second; nmpc_solve is the median of"
     " its solves. nmpc_iteration_beside_peers is one iteration of the horizon of bench derivatives (25 knots of 20 ms,"
-    " four feet held), in turns with one of Crocoddyl's FDDP, of mim-solvers' SQP and of its CSQP on the same robot,"
-    " knots, weights and start, without inequalities, in a process of its own on the same core: the least of 60 each."
-    " The starts of the closed loop are from a loaded robot through its first tick, in fresh processes:"
-    " processor time, and on the wall."
+    " four fixed feet), alternating with one of Crocoddyl's FDDP, of mim-solvers' SQP and of its CSQP on the same"
+    " robot,"
+    " knots, weights and start, without inequalities, in a separate process on the same core: the least of 60 each."
+    " The starts of the closed loop are from a loaded robot through its first tick, in new processes: processor time"
+    " and wall time."
 )
 _ROBOTS = 64
 _TURN = 0.5  # [s] simulated per round

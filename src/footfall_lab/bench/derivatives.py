@@ -31,12 +31,12 @@ METHOD = (
     " coordinates: forward_dynamics_derivative is 18 accelerations by 18 of q, 18 of v and 12 torques, at 128 random"
     " states in one compiled call; step_derivative is A and B of a step of 1 ms with implicit contact, four feet on the"
     " ground, at 128 states about a stand in one call. Pinocchio: computeABADerivatives from Python less the same call"
-    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet"
-    " that stand by schedule, torque, friction, joint range and clearance priced, from a state off its stand: the"
-    " trajectory followed, linearised, one sweep backwards, one line search, called from Python. Crocoddyl: the same"
-    " robot, knots, weights, start and schedule, feet held by four contacts, no inequality: computeDirection, tryStep,"
-    " in a process of its own; mim-solvers' SQP and CSQP there: solve with one iteration. Their turns follow turns of"
-    " our iteration on the same core; ratios are of the least of those."
+    " on a model of one joint. nmpc_iteration: 25 knots of 20 ms of the whole robot on four feet in scheduled stance,"
+    " with barriers for torque, friction, joint range and clearance, from a state off its stand: rollout,"
+    " linearisation, one backward sweep, one line search, called from Python. Crocoddyl: the same"
+    " robot, knots, weights, start and schedule, feet fixed by four contacts, no inequality: computeDirection,"
+    " tryStep, in a separate process; mim-solvers' SQP and CSQP there: solve with one iteration. Their rounds"
+    " alternate with rounds of our iteration on the same core; ratios are of the least times."
 )
 _STATES = 128
 _DT = 1e-3  # [s]

@@ -23,8 +23,8 @@ METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core. Ours: 128 random states inside one"
     " compiled call (native is the code of one lane), so that entering it from Python hardly counts. Pinocchio:"
     " calls from Python less the same call on a model of one joint. MuJoCo: mj_forward without contacts from Python,"
-    " less an empty call. Starts: least processor time of fresh processes, with Python's bytecode written; compile"
-    " and cached start from a loaded robot to the first result."
+    " less an empty call. Starts: least processor time of new processes, with Python's bytecode written; compile and"
+    " cached start from a loaded robot to the first result."
 )
 ALGORITHMS: dict[str, tuple[Callable[..., PyTree], tuple[str, ...]]] = {
     "forward_dynamics": (forward_dynamics, ("q", "v", "tau")),

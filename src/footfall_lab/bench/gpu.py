@@ -1,7 +1,7 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
 Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy and
-CuPy. One, two and four threads per robot are timed side by side.
+CuPy. One, two and four threads per robot are timed.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ USED = {  # settings of robots as used: (dt [s], contact model or None for the d
 _WARM, _TIMED, _LAUNCHES = 0.4, 0.4, 3  # [s] of simulated time
 _APART = (8192, 65536)  # numbers of robots that are also timed out of step, where threads wait for each other's contact
 METHOD = (
-    "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps a launch, least of five"
-    " launches by the GPU's own clock, best block size and best of one, two and four threads per robot; implicit"
+    "Ours: the trotting Mini Cheetah in single precision, gait and PD in every step, 500 steps per launch, least of"
+    " five launches by the GPU's clock, best block size and best of one, two and four threads per robot; implicit"
     f" contact at dt 1e-3, explicit at 1e-4. steps_per_second is for {_COMPARED} robots with implicit contact that"
     " started up to a centimetre apart; the others run in step with each other."
     " As used: default joints, robots that differ in trunk mass (2.8 to 4.2 kg), friction (0.4 to 1), stride (0 to 1.5)"
-    ", phase, and noise of 0.05 rad on the targets, drawn every 20 ms; 0.4 s a launch after 0.4 s from the stand, or,"
-    " where it says so, a launch every 20 ms, as for a policy that runs outside; least of three, threads as GpuBatch"
+    ", phase, and noise of 0.05 rad on the targets, drawn every 20 ms; 0.4 s per launch after 0.4 s from the stand,"
+    " or, where stated, a launch every 20 ms, as for an external policy; least of three, threads as GpuBatch"
     " chooses."
     " Peers: the same robot standing under joint PD, dt 1e-3, 50 steps replayed as a CUDA graph or"
     " compiled as one loop; the ratio takes the fastest of MuJoCo Warp's settings."

@@ -61,7 +61,7 @@ def beside(ours: Callable[[], object], rounds: int = ROUNDS) -> tuple[dict[str, 
                 least[name] = min(least.get(name, np.inf), float(seconds))
     finally:
         _ended(theirs)
-    missing = "" if len(least) > 2 else "mim-solvers is not installed beside Crocoddyl: pip install mim-solvers there"
+    missing = "" if len(least) > 2 else "mim-solvers is not installed with Crocoddyl: pip install mim-solvers there"
     return least, missing
 
 

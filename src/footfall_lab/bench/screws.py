@@ -44,7 +44,7 @@ from nptrace.solve.factor import ldl, ldl_solve
 
 METHOD = (
     "XiLing; least of at least 20 interleaved rounds on one pinned core. Native: 32 random states inside one compiled"
-    " call. NumPy: one state a call, the source of the native code uncompiled, or the screw system as printed."
+    " call. NumPy: one state per call, the source of the native code uncompiled, or the screw system as printed."
 )
 TOPOLOGIES = {  # standing feet, in the order LF, RF, LH, RH
     "stand": (1.0, 1.0, 1.0, 1.0),
@@ -141,7 +141,7 @@ def sampled(robot: Robot, problem: str, topology: str, count: int = _STATES) -> 
 
 
 def measure(seconds: float, progress: Callable[[str, int, int], None]) -> BenchReport:
-    """Time everything for about ``seconds``."""
+    """Run the bench for about ``seconds``."""
     robot, operations = library.load("xiling"), dict[str, int]()
     cases = [(problem, topology) for problem in ("inverse", "forward") for topology in TOPOLOGIES]
     with pinned():

@@ -36,11 +36,12 @@ from nptrace.runtime.callables import Function
 METHOD = (
     "A 5 mm drop onto four feet and 0.5 s of settling: straight, with 0.3 m/s sideways, with 0.5 m/s forward and"
     " 0.4 m/s down, and with 0.6 m/s forward on friction 0.2; trunk error at 0.5 s"
-    " against the engine's own limit (ours dt 1e-6, MuJoCo Euler dt 1e-5 for each cone). Ours: the longest step of"
+    " against the limit of the same engine (ours dt 1e-6, MuJoCo Euler dt 1e-5 for each cone). Ours: the longest step"
+    " of"
     " the ladder such that it and all shorter ones stay below 0.5 mm in all motions. MuJoCo: for every integrator"
     " and cone the longest step below 0.5 mm in all, and of these the fastest. Times are the mean of the motions,"
     " least thread time of at least 20 interleaved rounds on one pinned core; all steps of a motion inside one call,"
-    " ours less a call of no steps."
+    " ours less a call without steps."
 )
 DROP, DURATION, BOUND = 5e-3, 0.5, 0.5e-3  # [m], [s], [m]
 INTEGRATORS = ("Euler", "implicitfast", "implicit", "RK4")

@@ -25,16 +25,16 @@ from nptrace.runtime.callables import Function
 
 METHOD = (
     "Least thread time of at least 20 interleaved rounds on one pinned core, dt 1e-4, four feet on the ground,"
-    " joint PD, ideal joints. Ours: advance(steps), many steps inside one compiled call, less a call of no steps;"
-    " one robot has its legs as lanes unless a row says otherwise; batch times are for each of 64 robots."
+    " joint PD, ideal joints. Ours: advance(steps), many steps inside one compiled call, less a call without steps;"
+    " one robot has its legs as lanes unless a row states otherwise; batch times are for each of 64 robots."
     " MuJoCo: mj_step(nstep) of a robot that has settled for a second,"
-    " default solver settings; the ratios take elliptic cone and Euler. The batch is compared with mujoco.rollout in"
+    " default solver settings; the ratios are for elliptic cone and Euler. The batch is compared with mujoco.rollout in"
     " one thread, 2 settled robots and 100 steps a call. python_step: a loop in Python at 1 kHz that reads sim.sensed,"
     " computes joint torques from it (PD) and calls sim.step(torques), all of it. python_step_compiled: sim.step()"
-    " under a user's own controller that is compiled with the physics; ticks_compiled: the same ticks in one call."
+    " with a user-defined controller, compiled with the physics; ticks_compiled: the same ticks in one call."
 )
 STARTS = (
-    " Starts: least processor time of fresh processes, with Python's bytecode written, from a loaded robot to the first"
+    " Starts: least processor time of new processes, with Python's bytecode written, from a loaded robot to the first"
     " result."
 )
 TYPES = {"f64": np.float64, "f32": np.float32}

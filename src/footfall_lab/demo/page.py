@@ -118,7 +118,7 @@ class Demo:
         names = ("x", "y", "z", "yaw", "pitch", "roll")
         trunk = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, found.trunk))
         return [
-            f"When the left fore foot touches is “very similar”: the same {100 * found.agreement:.0f} % of the time.",
+            f"The contact of the left fore foot is “very similar”: equal {100 * found.agreement:.0f} % of the time.",
             f"Its vertical force is “similar”: the two curves correlate {found.vertical:.2f}.",
             f"Peak forces are “slightly higher” than MuJoCo's: {found.peaks[0]:.0f} N against {found.peaks[1]:.0f} N.",
             "MuJoCo has “a few spurious” contacts, shorter than 10 ms:"
@@ -161,13 +161,13 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         ),
         _card(
             f"{apart:.1f} mm",
-            "is all that the Mini Cheetah above is apart in the two simulators, on average along x over the first"
-            f" second; contacts agree {agreed:.0f} % of the time",
+            "mean distance along x between the two simulators, for the Mini Cheetah above in the first second;"
+            f" contacts agree {agreed:.0f} % of the time",
         ),
         _card(f"{seconds[2] / seconds[3]:.0f} times", "as fast as MuJoCo on the published trot below, on this machine"),
         _card(
             f"{_count(MANY)} robots",
-            f"that all differ walk for {many.duration:g} s under a learned policy in {many.seconds:.1f} s of processor"
+            f"all different, walk for {many.duration:g} s under a learned policy in {many.seconds:.1f} s of processor"
             " time",
         ),
     ]
@@ -176,8 +176,9 @@ def page(demo: Demo, drawn: dict[str, Figure], took: float) -> str:
         f" {speeds[0]:.3f} m/s in footfall, {speeds[1]:.3f} m/s in MuJoCo, whose default contact is softer: feet sink"
         " some millimetres.",
         "trot": "The gait's constants are not published; these are ours, fixed before any comparison.",
-        "times": "Printed times are of the paper's machine, measured ones processor time of the steps on one core.",
-        "many": f"{many.duration:g} s: each robot has its own trunk mass, ground friction, speed and turning rate;"
+        "times": "Published times are from the paper's machine; measured times are processor time of the steps on one"
+        " core.",
+        "many": f"{many.duration:g} s: each robot has a different trunk mass, ground friction, speed and turning rate;"
         f" {many.fell} fell. Default contact and joints, 1 ms steps, {many.seconds:.1f} s of processor time.",
     }
     figure = {name: _figure(drawn[name], caption, fits=name == "times") for name, caption in captions.items()}

@@ -121,7 +121,7 @@ class Claim:
             raise InputError(f"the verdict of claim '{self.id}' must be one of {', '.join(VERDICTS)}: {self.verdict!r}")
         if self.verdict not in ("holds", "verified", "time", "shown") and not self.note and not self.ours:
             words = self.verdict.replace("_", " ")
-            raise InputError(f"claim '{self.id}' is called '{words}' without a reason: its note must give it")
+            raise InputError(f"claim '{self.id}' is called '{words}' without a reason: give it in the note")
         if self.ours and self.printed is not None:
             raise InputError(f"claim '{self.id}' is one of our own questions: it has no printed value")
 

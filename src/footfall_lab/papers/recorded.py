@@ -80,11 +80,11 @@ def changes(outcome: Outcome, kept: Record | None = None) -> list[str]:
     reported = []
     for claim in outcome.claims:
         if claim.id not in known:
-            reported.append(f"{claim.id} is assessed as {claim.verdict} and has no verdict on record")
+            reported.append(f"{claim.id} is assessed as {claim.verdict} and has no recorded verdict")
         elif claim.verdict != known[claim.id]:
             reported.append(
                 f"{claim.id} is assessed as {claim.verdict}, on record is {known[claim.id]}: printed {claim.printed},"
                 f" measured {claim.measured} {claim.unit}".rstrip()
             )
     checked = {claim.id for claim in outcome.claims}
-    return reported + [f"{id} is on record and was not assessed" for id in known if id not in checked]
+    return reported + [f"{id} is recorded and was not assessed" for id in known if id not in checked]

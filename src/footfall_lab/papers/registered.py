@@ -87,7 +87,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Registration:
-    """The whole file."""
+    """The contents of ``registered.toml``."""
 
     bounds: Mapping[str, Bound]
     setups: Mapping[str, Mapping[str, Given]]

@@ -162,7 +162,7 @@ def figure(found: MotorsStudy) -> Figure:
     time_ = found.encoders.time[found.rows]
     window = (time_ > 16.0) & (time_ < 20.0)
     measured = found.encoders.measured[found.rows]
-    series = [("as the robot came", found.before, COLORS[5]), ("identified", found.after, COLORS[0])]
+    series = [("initial parameters", found.before, COLORS[5]), ("identified", found.after, COLORS[0])]
     if found.theirs is not None:
         series.append(("MuJoCo, identified", found.theirs, COLORS[2]))
     with style():

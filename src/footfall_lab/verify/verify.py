@@ -104,7 +104,7 @@ def _identities(chosen: Iterable[str]) -> tuple[Law, ...]:
     return (*laws, *(STANCE_LAWS if names & {"screw", "constrained", "reduced"} else ()))
 
 
-# -- sides -----------------------------------------------------------------------------------------------------------
+# -- sides -------------------------------------------------------------------------------------------------------------
 def _sides(robot: Robot, names: Iterable[str] | None) -> tuple[dict[str, Side], dict[str, str]]:
     requested = None if names is None else list(names)
     for name in requested or ():
@@ -162,7 +162,7 @@ def _batched(function: Callable[..., ndarray], arrays: list[ndarray]) -> ndarray
     return np.asarray(compiled(*arrays))
 
 
-# -- checks ----------------------------------------------------------------------------------------------------------
+# -- checks ------------------------------------------------------------------------------------------------------------
 def _compared(robot: Robot, chosen: dict[str, Side], values: Values, states: States) -> Iterable[Check]:
     """Return a check for every quantity that two sides support, at least one of them ours."""
     for quantity in QUANTITIES:

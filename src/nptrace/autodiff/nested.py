@@ -167,7 +167,7 @@ def _float_steps(program: Program) -> tuple[list[float], list[tuple[int, int]], 
     return [fixed.get(k, 0.0) for k in range(highest + 1)], given, steps
 
 
-# -- between the two graphs ------------------------------------------------------------------------------------------
+# -- between the two graphs --------------------------------------------------------------------------------------------
 class _Subgraph:
     """A function as a separate graph: its inputs are its arguments, then the values that it reads from outside."""
 

@@ -157,7 +157,7 @@ class Reverse:
         if self.old.op(node) != "const":
             total[node] = self.new.add(total[node], amount)
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory --------------------------------------------------------------------------------------------------------
     def add_cell(self, total: Adjoints, cell: tuple[Node, int, int], up: Node) -> None:
         """Add to the adjoint of one number in memory: (memory, slot, row)."""
         total["cell", *cell] = self.new.add(total["cell", *cell], up)
@@ -192,7 +192,7 @@ class Reverse:
         read = g.column(single)
         return g.add(up, read(region) if read else g.saved(g.rows(count, single), 0, region))
 
-    # -- loops --------------------------------------------------------------------------------------------------------
+    # -- loops ---------------------------------------------------------------------------------------------------------
     def pull_back_repeat(self, i: Node, primal: NewNodes, total: Adjoints) -> None:
         """Build the reversed loop: recompute the body from saved values, carry the adjoints of carry and closure."""
         g, old, zero = self.new, self.old.nodes[i][1], self.new.const(0)

@@ -92,7 +92,7 @@ class CEmitter:
         ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
         return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
-    # -- constants ----------------------------------------------------------------------------------------------------
+    # -- constants -----------------------------------------------------------------------------------------------------
     def const(self, x: float) -> str:
         if self.bits == 32:
             with np.errstate(over="ignore"):
@@ -107,7 +107,7 @@ class CEmitter:
     def int_const(self, x: int) -> str:
         return f"0x{x % (1 << self.bits):x}{'ULL' if self.bits == 64 else 'U'}"
 
-    # -- numbers ------------------------------------------------------------------------------------------------------
+    # -- numbers -------------------------------------------------------------------------------------------------------
     def add(self, a: str, b: str) -> str:
         return self.new(f"{a} + {b}")
 
@@ -148,7 +148,7 @@ class CEmitter:
         sign = self.int_const(-(1 << (self.bits - 1)))
         return self.as_float(f"(as_bits({a}) & ~{sign}) | (as_bits({b}) & {sign})")
 
-    # -- truth --------------------------------------------------------------------------------------------------------
+    # -- truth ---------------------------------------------------------------------------------------------------------
     def lt(self, a: str, b: str) -> str:
         return self.new(f"{a} < {b}", "int", "b")
 
@@ -177,7 +177,7 @@ class CEmitter:
     def logic_not(self, a: str) -> str:
         return self.new(f"!{a}", "int", "b")
 
-    # -- bit patterns -------------------------------------------------------------------------------------------------
+    # -- bit patterns --------------------------------------------------------------------------------------------------
     def as_int(self, a: str) -> str:
         return self.new(f"as_bits({a})", "bits_t", "u")
 
@@ -199,7 +199,7 @@ class CEmitter:
     def bit_set(self, a: str, bit: int) -> str:
         return self.new(f"({a} & {self.int_const(bit)}) != 0", "int", "b")
 
-    # -- random words of 32 bits --------------------------------------------------------------------------------------
+    # -- random words of 32 bits ---------------------------------------------------------------------------------------
     def _word(self, text: str) -> str:
         return self.new(text, "unsigned int", "w")
 
@@ -245,7 +245,7 @@ class CEmitter:
         ends = [f"    *y{k} = {value};" for k, value in enumerate(out)]
         return f"INLINE void {name}({head})\n{{\n" + "\n".join([*inner.lines, *ends]) + "\n}\n"
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory --------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:
         return self.new(f"(int){a}", "int", "i")
 
@@ -278,7 +278,7 @@ class Body(Walk):
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
         self.loops = 0
-        self.parts = [self.names]  # a target whose threads hold several parts of a value has names for each
+        self.parts = [self.names]  # for a target whose threads hold several parts of a value: names for each part
 
     def load(self, area: str, offset: int) -> str:
         return self.e.new(self.e.element(area, str(offset)))
@@ -288,6 +288,10 @@ class Body(Walk):
 
     def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         return self.e.new(f"work[{tape[0] + slot + tape[1] * row}]")
+
+    def tabled(self, table: int, column: int, region: int) -> str:
+        width = self.program.tables[table].shape[1]
+        return f"{self.e.prefix}table{table}[{column} + {width} * {self.indices[region]}]"
 
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         self.e.line(f"work[{tape[0] + slot + tape[1] * row}] = {value};")
@@ -344,14 +348,14 @@ class Body(Walk):
         e.depth, e.scope = e.depth - 1, outer
         e.line("}")
         for part, before in zip(self.parts, outside):
-            part.update(before)  # not as an inner loop may have renamed them
+            part.update(before)  # an inner loop may have renamed them
         for k, p in enumerate(loop.params):
             self.call(("item", loop.node, k), self.texts(p))
-        for p, start in same:  # one copy is enough
+        for p, start in same:  # one copy suffices
             self.call(start, self.texts(p))
 
     def texts(self, value: int) -> list[str]:
-        """The names of a value: one, or one for each of its parts."""
+        """Return the names of a value: one, or one for each of its parts."""
         return [self.names[value]]
 
     def call(self, value: Hashable, names: Sequence[str]) -> None:

@@ -70,8 +70,7 @@ class Parts(Body):
         for key in list(self.asked):  # constants and inputs
             self._give(key, self._text(key))
 
-    # -- locations of values
-    # ------------------------------------------------------------------------------------------------
+    # -- locations of values -------------------------------------------------------------------------------------------
     def _large(self, s: Statement) -> bool:
         return isinstance(s, Loop) and _operations(s) > self.limit
 
@@ -130,8 +129,7 @@ class Parts(Body):
             pieces[-1].leaves |= set(_leaves(s))
         return [piece for piece in pieces if piece.statements or piece.large]
 
-    # -- pieces in order, and the slots of values passed between them
-    # ----------------------------------------------------
+    # -- pieces in order, and the slots of values passed between them --------------------------------------------------
     def _region(self, pieces: Sequence[_Piece], ending: Sequence[Hashable], end: Callable[[], None]) -> None:
         """Write pieces, then the ending, which also reads values."""
         last: dict[Hashable, int] = {}
@@ -208,7 +206,7 @@ class Parts(Body):
         for key, _, _ in moving:
             self._give(key, self._slot(key))
 
-    # -- one part -----------------------------------------------------------------------------------------------------
+    # -- one part ------------------------------------------------------------------------------------------------------
     def _part(self, piece: _Piece) -> None:
         """Write a function of some statements, and its call."""
         e, name = self.e, f"{self.e.prefix}part{len(self.functions) + 1}"

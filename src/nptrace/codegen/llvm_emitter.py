@@ -54,7 +54,7 @@ class LLVMEmitter:
         out = rule(self, *arguments)
         return out if results > 1 else (out,)
 
-    # -- constants ----------------------------------------------------------------------------------------------------
+    # -- constants -----------------------------------------------------------------------------------------------------
     def literal(self, x: float) -> str:
         if self.bits == 32:
             with np.errstate(over="ignore"):
@@ -73,7 +73,7 @@ class LLVMEmitter:
     def index_const(self, x: int) -> str:
         return self._all("i32", str(x))
 
-    # -- numbers ------------------------------------------------------------------------------------------------------
+    # -- numbers -------------------------------------------------------------------------------------------------------
     def _float(self, op: str, a: str, b: str) -> str:
         return self.new(f"{op} {self.type} {a}, {b}")
 
@@ -122,7 +122,7 @@ class LLVMEmitter:
     def floor(self, a: str) -> str:
         return self.call("floor", a)
 
-    # -- truth --------------------------------------------------------------------------------------------------------
+    # -- truth ---------------------------------------------------------------------------------------------------------
     def compare(self, predicate: str, a: str, b: str) -> str:
         return self.new(f"fcmp {predicate} {self.type} {a}, {b}")
 
@@ -166,7 +166,7 @@ class LLVMEmitter:
         self.intrinsics.add(f"declare i1 {name}({self.bool_type})")
         return self.new(f"call i1 {name}({self.bool_type} {a})")
 
-    # -- bit patterns -------------------------------------------------------------------------------------------------
+    # -- bit patterns --------------------------------------------------------------------------------------------------
     def _int(self, op: str, a: str, b: str) -> str:
         return self.new(f"{op} {self.int_type} {a}, {b}")
 
@@ -192,7 +192,7 @@ class LLVMEmitter:
         masked = self._int("and", a, self.int_const(bit))
         return self.new(f"icmp ne {self.int_type} {masked}, {self.int_const(0)}")
 
-    # -- random words of 32 bits --------------------------------------------------------------------------------------
+    # -- random words of 32 bits ---------------------------------------------------------------------------------------
     def _word(self, op: str, a: str, b: str) -> str:
         return self.new(f"{op} {self.index_type} {a}, {b}")
 
@@ -241,7 +241,7 @@ class LLVMEmitter:
         lines = "\n".join([*inner.lines, f"ret {four} {whole}"])
         return f"define internal {four} {name}({head}) noinline memory(none) {self.attributes} {{\n{lines}\n}}"
 
-    # -- memory -------------------------------------------------------------------------------------------------------
+    # -- memory --------------------------------------------------------------------------------------------------------
     def to_index(self, a: str) -> str:
         """Convert a whole number of moderate size to a 32-bit integer, which every vector unit can."""
         return self.new(f"fptosi {self.type} {a} to {self.index_type}")

@@ -48,7 +48,7 @@ class Array(np.ndarray):
 
         return apply_function(function, args, kwargs)
 
-    # -- elements -------------------------------------------------------------------------------------------------
+    # -- elements ------------------------------------------------------------------------------------------------------
     def __getitem__(self, index: object) -> Operand:
         if type(index) is not int and has_scalars(index):
             if is_truth(index):
@@ -86,7 +86,7 @@ class Array(np.ndarray):
     def fill(self, value: object) -> None:
         self[...] = value
 
-    # -- attributes as for an array of floats -----------------------------------------------------------------------
+    # -- attributes as for an array of floats --------------------------------------------------------------------------
     @property
     def dtype(self) -> np.dtype:
         return _BOOL if is_truth(self) else _FLOAT
@@ -159,8 +159,7 @@ for _names, _remedy in (
         _known_only(_name, _remedy)
 
 
-# -- construction and conversion
-# -----------------------------------------------------------------------------------------
+# -- construction and conversion ---------------------------------------------------------------------------------------
 def wrap(values: object) -> Operand:
     """Return an object ndarray as an Array; a single element as it is."""
     if isinstance(values, np.ndarray):

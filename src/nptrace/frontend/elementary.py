@@ -30,7 +30,7 @@ from nptrace.ir.refusal import refusal
 E = TypeVar("E", bound=Element)
 
 
-# -- primitives ------------------------------------------------------------------------------------------------------
+# -- primitives --------------------------------------------------------------------------------------------------------
 def sqrt(x: Scalar) -> Scalar:
     return unary("sqrt", x)
 
@@ -62,7 +62,7 @@ def _polynomial(x: Scalar, coefficients: Sequence[float]) -> Element:
     return total
 
 
-# -- rounding --------------------------------------------------------------------------------------------------------
+# -- rounding ----------------------------------------------------------------------------------------------------------
 def ceil(x: Scalar) -> Scalar:
     return -floor(-x)
 
@@ -141,7 +141,7 @@ def fmod(a: Element, b: Element) -> Element:
     return select(a < 0, -rest, rest)
 
 
-# -- signs and special values ----------------------------------------------------------------------------------------
+# -- signs and special values ------------------------------------------------------------------------------------------
 @overload
 def absolute(x: Scalar) -> Scalar: ...
 @overload
@@ -203,7 +203,7 @@ def _ignoring_nan(rule: Rule, a: Element, b: Element) -> Element:
     return result
 
 
-# -- exponentials ----------------------------------------------------------------------------------------------------
+# -- exponentials ------------------------------------------------------------------------------------------------------
 _EXPM1 = [1 / math.factorial(k) for k in range(1, 16)]
 _SINH = [1 / math.factorial(2 * k + 1) for k in range(10)]
 _COSH = [1 / math.factorial(2 * k) for k in range(10)]
@@ -307,7 +307,7 @@ def cbrt(x: Scalar) -> Scalar:
     return select(x < 0, -root, root)
 
 
-# -- angles ----------------------------------------------------------------------------------------------------------
+# -- angles ------------------------------------------------------------------------------------------------------------
 def tan(x: Scalar) -> Scalar:
     return unary("sin", x) / unary("cos", x)
 
@@ -332,7 +332,7 @@ def hypot(a: Element, b: Element) -> Element:
     return select((a >= math.inf) | (b >= math.inf), math.inf, large * sqrt(1.0 + ratio * ratio))
 
 
-# -- tables for dispatch ----------------------------------------------------------------------------------
+# -- tables for dispatch -----------------------------------------------------------------------------------------------
 def _number_of(x: Scalar) -> Scalar:
     """Return a truth value as a number, since functions of it give numbers."""
     return x * 1.0 if x.is_truth else x

@@ -39,7 +39,7 @@ from nptrace.ir.refusal import refusal
 _where = np.frompyfunc(select, 3, 1)
 
 
-# -- choices ---------------------------------------------------------------------------------------------------------
+# -- choices -----------------------------------------------------------------------------------------------------------
 def where(condition: object, *branches: object) -> Operand:
     if len(branches) != 2:
         raise refusal("np.where(condition) finds positions by value: use np.where(condition, a, b)")
@@ -101,7 +101,7 @@ def isclose(a: Operand, b: Operand, rtol: Operand = 1e-5, atol: Operand = 1e-8, 
     return (near & np.isfinite(b)) | ((a <= b) & (a >= b))  # an infinity is close only to itself
 
 
-# -- reductions ------------------------------------------------------------------------------------------------------
+# -- reductions --------------------------------------------------------------------------------------------------------
 def _reduction(ufunc: np.ufunc) -> Callable[..., Operand]:
     def function(
         a: object,
@@ -200,7 +200,7 @@ def matrix_power(a: Operand, n: int) -> Operand:
     return result
 
 
-# -- numbers ---------------------------------------------------------------------------------------------------------
+# -- numbers -----------------------------------------------------------------------------------------------------------
 def round_to(a: Operand, decimals: int = 0, out: object = None) -> Operand:
     if decimals < 0:
         raise refusal("np.round to tens or hundreds: divide, np.rint, and multiply")
@@ -293,8 +293,7 @@ def count_nonzero(a: Operand, axis: Axis = None, *, keepdims: bool = False) -> O
     return np.sum(a, axis=axis, keepdims=keepdims)
 
 
-# -- constructing arrays
-# ---------------------------------------------------------------------------------------------------
+# -- constructing arrays -----------------------------------------------------------------------------------------------
 def _like(fill: float) -> Callable[..., Operand]:
     def make(
         prototype: Operand, dtype: DTypeLike | None = None, order: str = "K", subok: bool = True, shape: Given = None

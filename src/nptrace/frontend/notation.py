@@ -101,7 +101,7 @@ def _one_shape(traced: Trace) -> tuple[int, ...]:
     return traced.output_shapes[0]
 
 
-# -- harmonics --------------------------------------------------------------------------------------------------------
+# -- harmonics ---------------------------------------------------------------------------------------------------------
 def _harmonic_code(traced: Trace, names: Names, style: _Style) -> tuple[list[tuple[str, str]], list[str]]:
     """Return (definitions of the sines and cosines, entries)."""
     found = sums(traced.graph, traced.outputs, traced.input_size)
@@ -159,7 +159,7 @@ def _joined(parts: Sequence[tuple[float, str]], number: Callable[[float], str], 
     return text or "0"
 
 
-# -- step by step -----------------------------------------------------------------------------------------------------
+# -- step by step ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, kw_only=True)
 class _Style:
     """The syntax of a language."""
@@ -272,7 +272,7 @@ class _Steps:
         return text if own >= strength else f"({text})"
 
 
-# -- results ----------------------------------------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------------------------------
 def _named_entries(written: list[str], symbol: str, shape: tuple[int, ...]) -> list[str]:
     """Name the entries, M_{12} = M_{21} = ... where they are equal; zeros are left out."""
     wide = max(shape, default=1) > 9

@@ -37,7 +37,7 @@ class Scalar:
     def is_truth(self) -> bool:
         return self.graph.nodes[self.node][0] in BOOLEAN_OPS
 
-    # -- arithmetic (the binary operators are set below) ----------------------------------------------------------
+    # -- arithmetic (the binary operators are set below) ---------------------------------------------------------------
     def __neg__(self) -> "Scalar":
         if self.is_truth:
             raise refusal("a boolean cannot be negated: use ~condition, or 1.0 * condition to make it a number")
@@ -123,7 +123,7 @@ class Scalar:
             raise refusal(f".{name} of a traced number is not supported")
         raise AttributeError(f"a traced number has no attribute {name!r}")
 
-    # -- attributes and methods of np.float64 ----------------------------------------------------------------
+    # -- attributes and methods of np.float64 --------------------------------------------------------------------------
     ndim, shape, size = 0, (), 1
 
     @property
@@ -158,7 +158,7 @@ class Scalar:
     tolist = copy = conj = item
 
 
-# -- nodes of elements -----------------------------------------------------------------------------------------------
+# -- nodes of elements -------------------------------------------------------------------------------------------------
 def is_scalar(x: object) -> TypeGuard[Scalar]:
     """Return whether x is a traced scalar (isinstance would read its __class__, which is float64)."""
     return type(x) is Scalar
@@ -222,7 +222,7 @@ def graph_of(*elements: object) -> Graph:
     return next(x.graph for x in elements if type(x) is Scalar)
 
 
-# -- element rules ---------------------------------------------------------------------------------------------------
+# -- element rules -----------------------------------------------------------------------------------------------------
 def unary(op: str, a: Scalar) -> Scalar:
     """Return the rule of a graph operation on one scalar."""
     return Scalar(a.graph, a.graph.unary(op, number(a.graph, a.node)))

@@ -68,7 +68,7 @@ class Signature:
                     out.append(f"{base}[{','.join(map(str, at))}]" if at else base)
         return out + [f"hidden{k}" for k in range(len(self.hidden))]
 
-    # -- calls --------------------------------------------------------------------------------------------------------
+    # -- calls ---------------------------------------------------------------------------------------------------------
     def bind(self, arguments: Sequence, keywords: Mapping[str, object]) -> Sequence:
         """Return the arguments in order, keywords included."""
         for name in keywords:
@@ -124,7 +124,7 @@ class Signature:
         wanted = f"{shape}" + (f", or (n, {', '.join(map(str, shape))}) for a batch of n" if batch else "")
         return InputError(f"{self.function}: {self.where(leaf)} has shape {got}; it was compiled for {wanted}")
 
-    # -- storage ------------------------------------------------------------------------------------------------------
+    # -- storage -------------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, object]:
         return {
             "function": self.function,

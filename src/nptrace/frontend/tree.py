@@ -142,7 +142,7 @@ def size(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
 
 
-# -- structure -------------------------------------------------------------------------------------------------------
+# -- structure ---------------------------------------------------------------------------------------------------------
 class Mismatch(Exception):
     """A pytree has a different structure than its example; ``difference`` tells how."""
 
@@ -248,7 +248,7 @@ def _kind(x: object) -> str:
     return "an array or a number" if is_leaf(x) else f"a {type(x).__name__}"
 
 
-# -- descriptions for files ------------------------------------------------------------------------------------------
+# -- descriptions for files --------------------------------------------------------------------------------------------
 def describe(pytree: object) -> dict[str, object]:
     """Return the structure of a pytree for JSON; raises for a pytree that ``from_spec`` could not rebuild.
 

@@ -23,7 +23,7 @@ class Arithmetic:
     _constants: dict[float, Node] = field(default_factory=dict)  # except zeros, of which there are two
     _zero: Node | None = None  # the positive one
 
-    # -- leaves ---------------------------------------------------------------------------------------------------
+    # -- leaves --------------------------------------------------------------------------------------------------------
     def node(self, op: str, *operands: Hashable) -> Node:
         """Return the node of this exact tuple, creating it on first use. No simplification."""
         key = (op, *operands)
@@ -72,7 +72,7 @@ class Arithmetic:
         """Return the number of a constant node, or None; also None for a constant that must not be folded."""
         return _value(self.nodes[i])
 
-    # -- arithmetic -----------------------------------------------------------------------------------------------
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
     def add(self, a: Node, b: Node) -> Node:
         m, n = self.nodes[a], self.nodes[b]
         if m[0] not in _SIMPLIFIED and n[0] not in _SIMPLIFIED:  # nearly always

@@ -60,7 +60,7 @@ class Graph(Arithmetic):
     tables: list[np.ndarray] = field(default_factory=list)
     _table_ids: dict[tuple, int] = field(default_factory=dict)
 
-    # -- leaves and queries -------------------------------------------------------------------------------------
+    # -- leaves and queries --------------------------------------------------------------------------------------------
     def table(self, values: np.ndarray) -> int:
         values = np.ascontiguousarray(values, dtype=np.float64)
         key = (values.shape, values.tobytes())
@@ -86,7 +86,7 @@ class Graph(Arithmetic):
                 self.decide_by(x, depth - 1)
         return a
 
-    # -- functions ------------------------------------------------------------------------------------------------
+    # -- functions -----------------------------------------------------------------------------------------------------
     def unary(self, op: str, a: Node) -> Node:
         x = self.value(a)
         if x is not None:
@@ -123,7 +123,7 @@ class Graph(Arithmetic):
         # the constant goes second: unless it is NaN, a target needs to check only the first operand for NaN
         return self.node(op, *((b, a) if x is not None else ordered(a, b) if y is None else (a, b)))
 
-    # -- truth ----------------------------------------------------------------------------------------------------
+    # -- truth ---------------------------------------------------------------------------------------------------------
     def less(self, a: Node, b: Node) -> Node:
         return self._compare("lt", a, b)
 
@@ -173,7 +173,7 @@ class Graph(Arithmetic):
             return self.select(self.nodes[condition][1], b, a)
         return a if a == b else self.node("select", condition, a, b)
 
-    # -- regions --------------------------------------------------------------------------------------------------
+    # -- regions -------------------------------------------------------------------------------------------------------
     def lookup(self, table: int, *position: Node) -> Node:
         values = self.tables[table]
         return self._read(("lookup", table), values.shape, position, lambda at: self.const(values.flat[at]))
@@ -277,7 +277,7 @@ class Graph(Arithmetic):
         count = self.regions[self.nodes[first[1]][1]].count
         return (lambda region: self.saved(first[1], first[2], region)) if count == len(values) else None
 
-    # -- traversal --------------------------------------------------------------------------------------------------
+    # -- traversal -----------------------------------------------------------------------------------------------------
     def live(self, roots: Iterable[Node]) -> list[Node]:
         """Return every node that the roots need, operands first (loop bodies included)."""
         nodes, seen, stack = self.nodes, set(), list(roots)
@@ -301,7 +301,7 @@ def operands_of(n: tuple) -> tuple[Node, ...]:
     return n[1:] if where is None else n[where]
 
 
-_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes, where not all but the first are
+_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes; by default all but the first
     "repeat": slice(2, None),
     "lookup": slice(2, None),
     "rows": slice(2, None),

@@ -139,7 +139,7 @@ _SPECIAL = frozenset(
 )
 
 
-# -- from the graph ---------------------------------------------------------------------------------------------------
+# -- from the graph ----------------------------------------------------------------------------------------------------
 def _lower(graph: Graph, outputs: list[int]) -> tuple[list[Statement], list[int]]:
     """Return statements in trace order, numbered by graph node; loops without iterations are removed."""
     scopes, nodes = Scopes(graph, outputs), graph.nodes
@@ -325,7 +325,7 @@ def _plain(body: Sequence[Statement]) -> list[tuple]:
     ]
 
 
-# -- listings ---------------------------------------------------------------------------------------------------------
+# -- listings ----------------------------------------------------------------------------------------------------------
 def _number(x: float) -> str:
     return repr(float(x))
 

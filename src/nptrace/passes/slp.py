@@ -133,7 +133,7 @@ class _Scope:
         self.wides: dict[Pack, int] = {}
         self.slots: dict[tuple[int, int], tuple[int, int | None]] = {}  # (loop, slot): (new slot, lane)
 
-    # -- order ----------------------------------------------------------------------------------------------------
+    # -- order ---------------------------------------------------------------------------------------------------------
     def rewrite(self) -> None:
         """Write every statement at the position of its last member in the trace, or as soon after as possible."""
         for _, _, _, unit in sorted(self._units(), key=lambda u: u[:3]):
@@ -172,7 +172,7 @@ class _Scope:
             out.append((time, 2 * height + (not isinstance(unit, Loop)), position[members[0]], unit))
         return out
 
-    # -- statements ---------------------------------------------------------------------------------------------------
+    # -- statements ----------------------------------------------------------------------------------------------------
     def _scalar_statement(self, s: Operation) -> None:
         if s.op == "item":
             slot, lane = self.slots[s.operands[0], s.detail[0]]
@@ -281,7 +281,7 @@ class _Scope:
         whole = [found for found in by_team.values() if len(found) == packs.lanes]
         return [tuple(found[lane] for lane in range(packs.lanes)) for found in whole]
 
-    # -- values -------------------------------------------------------------------------------------------------------
+    # -- values --------------------------------------------------------------------------------------------------------
     def scalar(self, value: int) -> int:
         """Return a value of the old program as a scalar."""
         if value in self.shared.constants:

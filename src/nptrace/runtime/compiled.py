@@ -232,8 +232,7 @@ def flattened_steps(code: Program, layout: Layout) -> Program:
     return flat
 
 
-# -- code stored under a caller's key
-# ------------------------------------------------------------------------------------------------
+# -- code stored under a caller's key ----------------------------------------------------------------------------------
 def load(
     key: str,
     *,
@@ -314,7 +313,7 @@ def own_sources() -> str:
     return state.hexdigest()
 
 
-# -- options ----------------------------------------------------------------------------------------------------------
+# -- options -----------------------------------------------------------------------------------------------------------
 def _width(target: str, lanes: int | None) -> int | None:
     """Return the lane width that target and caller determine, or None."""
     if target == "native":

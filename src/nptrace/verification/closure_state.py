@@ -8,6 +8,7 @@ seen: it is identified by its address.
 """
 
 import builtins
+import contextlib
 import dis
 import functools
 import importlib.util
@@ -53,7 +54,8 @@ class ClosureState:
         now = _snapshot_of(self.subject)
         name, self._guard = self.before.difference(now), None
         if name is None:
-            now.guard.close()
+            if now.guard.is_complete:
+                now.guard.close()
             self._guard = now.guard if now.guard.is_complete else None
         return name
 
@@ -70,7 +72,8 @@ class ClosureState:
     def restore(self) -> None:
         """Restore everything."""
         for undo in self.before.undo:
-            undo()
+            with contextlib.suppress(Exception):  # of an object whose own methods raise
+                undo()
 
 
 class _Code:
@@ -89,7 +92,11 @@ def _snapshot_of(subject: object) -> StateSnapshot:
     snapshot.see(subject, "self")
     while True:
         for value, label in snapshot.unseen():
-            _visit(snapshot, value, label, code)
+            try:
+                _visit(snapshot, value, label, code)
+            except Exception:  # an object whose own methods raise is known by its address
+                snapshot.guard.is_complete = False
+                snapshot.note(label, id(value))
         noted = len(snapshot.notes)
         if not (code.names | snapshot.words).isdisjoint(_LOOKUPS | _OF_GLOBALS | _OF_MODULES):
             _visit_names_made_at_run_time(snapshot, code)
@@ -239,7 +246,7 @@ def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code:
         return snapshot.see(np.random.mtrand._rand, f"{label}.random")
     if module not in code.modules:
         code.modules[module] = label
-        if type(module) is not types.ModuleType:  # its class may compute what it has
+        if type(module) is not types.ModuleType:  # its class may compute attributes
             snapshot.see(type(module), label)
     return id(module)
 

@@ -86,6 +86,49 @@ def test_a_ball_wider_than_treads_gains_no_energy(ground):
     assert energy.max() <= energy[0] * (1.0 + most(GROUNDS[ground], "compliant"))
 
 
+def test_a_wheel_whose_radius_is_a_free_parameter_touches_as_a_wheel_of_that_radius():
+    def gap(robot, q):
+        X = joint_transforms(robot, q)
+        return contact_points(robot, X, poses_in_base(robot, X), spheres_of(robot)[:1], GROUNDS["boxes"])[0].distance
+
+    robot, q = cart("wheels", 0.12), cart("wheels", 0.12).state()[0]
+    q[:3] = 1.0, 0.02, 0.2
+    found = ff.compile(gap, robot, q, free=["LF.radius"], verify=False)  # its rim is searched in other steps
+    for radius in (0.09, 0.12):
+        expected = gap(robot.replace({"LF.radius": radius}), q)
+        assert found(q, {"LF.radius": radius}) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("ground", ["stairs", "course of gaps"])
+def test_the_radius_of_a_foot_on_treads_cannot_be_free(ground):
+    """They look as far as the foot reaches, which is decided when the program is made."""
+    robot = cart("balls", 0.09)
+    with pytest.raises(ff.InputError, match="radius of a foot cannot be a free parameter"):
+        ff.Batch(robot, 2, passive, ground=GROUNDS[ground], free=("LF.radius",))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("free", "values"), [("tread", (0.04, 0.06, 0.1)), ("gap", (0.01, 0.05, 0.12))])
+def test_a_ball_wider_than_treads_that_are_free_gains_no_energy(free, values):
+    """Where it looked one tread far, as feet do, it gained 40 %."""
+    robot, path = cart("balls", 0.15), f"ground.{free}"
+    ground = Course(bumps=0.03, tread=0.06, start=0.8) if free == "tread" else Course(gap=0.1, tread=0.1, start=0.8)
+    q, v = start("balls", 0.15, ground, "compliant")
+    batch = ff.Batch(
+        robot, 3, passive, ground=ground, free=(path,), start=(q, v), joints=ff.sim.JointModel.ideal(), threads=1
+    )
+    batch.set({path: np.array(values)})
+
+    def energy(robot, q, v):
+        return ff.dynamics.kinetic_energy(robot, q, v) + ff.dynamics.potential_energy(robot, q)
+
+    compiled, rows = ff.compile(energy, robot, q, v, target="batch"), []
+    for _ in range(240):
+        rows.append(compiled(batch.q, batch.v))
+        batch.run(5)
+    assert np.max(rows) <= rows[0][0] * (1.0 + 1e-6)
+
+
 @pytest.mark.parametrize(("contact", "sinks"), [("compliant", 3e-4), ("complementarity", 3e-3), ("stance", 3e-4)])
 def test_a_ball_across_a_trench_is_borne_by_its_edges_in_turns(contact, sinks):
     """A sphere has one contact: it never rests quite, and lies a little too low. It gains no energy."""

@@ -170,3 +170,47 @@ def test_what_makes_no_drive_is_refused() -> None:
     inner = SimulatedRobot(ff.load("xiling"), 1000.0)
     with pytest.raises(InputError, match="12 joints, got 1 drives"):
         Cia402Connection(inner, Mode.PROFILE_TORQUE, [ServoDrive()])
+
+
+def test_drives_of_joints_with_brakes_hold_by_them_and_let_go_without_a_drop() -> None:
+    """A standing XiLing: drives off, enabled, off by power loss; brakes alone carry it when drives are off."""
+    robot = ff.load("xiling")
+    inner = SimulatedRobot(robot, 1000.0, joints=ff.sim.JointModel(brake=ff.sim.Brake(400.0, release=0.05)))
+    connection = Cia402Connection(inner, Mode.PROFILE_POSITION, kp=2000.0, kd=40.0)
+    stand = JointCommand(position=inner.state.position.copy())
+    heights = []
+
+    def run(seconds: float) -> None:
+        for _ in range(round(1000 * seconds)):
+            connection.read()
+            connection.write(stand)
+            connection.clock.wait()
+            heights.append(inner.body.q[2])
+
+    run(0.2)
+    assert inner.braked.all()
+    assert (inner.state.torque == 0.0).all()
+    while not connection.enable():
+        pass
+    run(0.04)
+    assert inner.braked.all()  # they open slowly, and the drives hold meanwhile
+    run(0.3)
+    assert not inner.braked.any()
+    assert np.abs(inner.state.torque).max() > 10.0
+    for drive in connection.drives:
+        drive.lose_power()
+    run(0.3)
+    assert inner.braked.all()
+    assert (inner.state.torque == 0.0).all()
+    assert np.ptp(heights) < 0.02
+    assert np.abs(inner.body.v).max() < 1e-3
+
+
+def test_power_and_brakes_can_be_set_only_where_there_are_some() -> None:
+    inner = SimulatedRobot(ff.load("xiling"), 1000.0)
+    assert inner.powered
+    assert not inner.braked.any()
+    with pytest.raises(InputError, match="have no brakes"):
+        inner.set_brakes(True)
+    with pytest.raises(InputError, match="cannot lose power"):
+        inner.set_power(False)

@@ -79,6 +79,29 @@ def test_the_gradient_of_a_rollout_is_that_of_central_differences():
         cost({"thigh.mass": 1.0})
 
 
+def test_a_rollout_takes_note_of_what_its_cost_and_its_controller_reach():
+    price, gains = {"height": 1.0}, {"kp": 3.0}
+
+    @ff.controller(rate=500.0)
+    def holds(t, robot, sensed, command, memory):
+        return ff.JointCommand(position=np.array([0.3, -0.5]), kp=gains["kp"], kd=0.05), memory
+
+    def cost(q, v, command):
+        return price["height"] * q[0]
+
+    def anew():
+        sim = ff.Simulation(LEG, holds, start=np.array([0.1, -0.2]))
+        return ff.sim.RolloutCost(sim, cost, 0.1, ["shank.mass"])
+
+    kept = anew()
+    values = [kept()]
+    for place, key in ((price, "height"), (gains, "kp")):
+        place[key] *= 2.0
+        assert kept() == anew()() != values[-1]
+        assert kept.gradient()["shank.mass"] == anew().gradient()["shank.mass"]
+        values.append(kept())
+
+
 # -- frames ------------------------------------------------------------------------------------------------------------
 def test_frames_of_any_link_agree_with_their_motion():
     random = np.random.default_rng(5)

@@ -104,3 +104,20 @@ def test_launches_of_few_steps_have_a_kernel_of_their_own(robots, long, brief, t
     for ticks in (gpu.BRIEF - 1, gpu.BRIEF, 10):
         batch.run(ticks)
     assert launched == [(gpu.BRIEF - 1, brief), (gpu.BRIEF, long), (10, brief)]
+
+
+def test_a_gain_that_has_changed_since_the_batch_was_compiled_is_noticed(tmp_path, monkeypatch):
+    launched = types.SimpleNamespace(rollout=lambda ticks, state, inputs: None)
+    monkeypatch.setattr(gpu, "cupy", lambda: cupy_on_processor(tmp_path))
+    monkeypatch.setattr(gpu, "CudaBackend", lambda source: launched)
+    robot, gains = ff.load("mini_cheetah"), {"kp": 40.0}
+
+    @ff.controller(rate=500)
+    def holds(t, robot, sensed, command, memory):
+        return ff.JointCommand(position=robot.poses["stand"].joints, kp=gains["kp"], kd=1.0), memory
+
+    batch = gpu.GpuBatch(robot, 100, holds, dt=2e-3)
+    batch.run(10)
+    gains["kp"] = 20.0
+    with pytest.raises(ff.InputError, match=r"gains.*has changed since this batch was compiled"):
+        batch.run(10)

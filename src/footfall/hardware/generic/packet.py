@@ -6,7 +6,8 @@
     6       2     kind: 1 hello, 2 description, 3 state, 4 command, 5 bye
     8       4     length of the payload
     12      4     layout: CRC-32 of the names of joints and feet, so that no number reaches the wrong joint; 0 in hello
-    16      4     flags of a state: 1 a client commands, 2 the watchdog damps, 4 the last command was clipped
+    16      4     flags of a state: 1 a client commands, 2 the watchdog damps, 4 the last command was clipped,
+                    8 the motors have no power
     20      4     zero
     24      n     payload
     24 + n  4     CRC-32 of all before
@@ -28,7 +29,7 @@ from nptrace._types import Json
 
 VERSION = 1
 HELLO, DESCRIPTION, STATE, COMMAND, BYE = 1, 2, 3, 4, 5
-COMMANDED, DAMPED, CLIPPED = 1, 2, 4
+COMMANDED, DAMPED, CLIPPED, UNPOWERED = 1, 2, 4, 8
 MOST_BYTES = 60_000  # largest packet that UDP carries
 _MAGIC = b"FFR1"
 _HEADER = struct.Struct("<4sHHIIII")
@@ -119,6 +120,7 @@ __all__ = [
     "DESCRIPTION",
     "HELLO",
     "STATE",
+    "UNPOWERED",
     "VERSION",
     "Packet",
     "description",

@@ -28,6 +28,7 @@ from footfall.hardware.generic.packet import (
     DESCRIPTION,
     HELLO,
     STATE,
+    UNPOWERED,
     Packet,
     description,
     layout_of,
@@ -109,6 +110,7 @@ class GenericServer:
         robot.write(self._damping if starved else self._command)
         robot.advance()
         flags = self._flags | (COMMANDED if self.owner is not None else 0) | (DAMPED if starved else 0)
+        flags |= 0 if robot.powered else UNPOWERED
         self._sequence += 1
         payload = self.structs.pack_state(robot.state, self._sequence)
         state = Packet(kind=STATE, layout=self.layout, flags=flags, payload=payload).pack()
@@ -127,6 +129,8 @@ class GenericServer:
             "clock": self.clock.report(),
             "commands": dict(self.counts),
             "watchdog": self.watchdog.barked,
+            "powered": self.simulated.powered,
+            "braked": int(self.simulated.braked.sum()),
             "place": self.simulated.body.q[:3].tolist(),
         }
 

@@ -75,8 +75,9 @@ def measure(robot: Robot, quick: bool = False) -> ContactFindings:
     figures = {"contact": _figure(runs), "largest_step": adak_steps.figure(steps)}
     captions = {
         "contact": f"Drop from {1e3 * DROP:.0f} mm and trot on rigid ground: height of the trunk, and the residual of"
-        " the contact conditions in every step, which must stay below the broken line.",
-        "largest_step": "Largest steps at which the robot stands and trots, against how deep its feet sink: explicit"
+        " the contact conditions in every step, which must stay below the dashed line.",
+        "largest_step": "Largest steps at which the robot stands and trots, over the depth to which its feet sink:"
+        " explicit"
         " spring-dampers of several stiffnesses, the damper tuned for each, and hard contact, which does not sink.",
     }
     settings = {

@@ -43,12 +43,12 @@ ROBOT_LEGS = ("LF", "RF", "LH", "RH")
 _TARGETS = {"symbolic": "symbolic", "optimised": "native"}  # names in the bench
 _SUMMARY = (
     "The paper derives the equations of motion of a 20-DOF robot with an active spine symbolically, in XYZ Euler"
-    " angles, and speeds their evaluation up by turning the expressions into optimised code. The same derivation, from"
-    " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are set"
-    " beside the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
+    " angles, and speeds up their evaluation by turning the expressions into optimised code. The same derivation, from"
+    " link Jacobians by exact differentiation, agrees with the recursive algorithms to rounding; its times are"
+    " compared with the printed ones, as stored expressions and as machine code. On rigid ground, with contact by the"
     " paper's least-squares form, the robot stands, lands and trots; explicit spring-dampers need smaller steps, the"
-    " smaller the less they sink. What its survey says of spines is asked of five kinds of them in three gaits, under"
-    " one controller of the legs, which takes no notice of them: what our runs do not show is no evidence against it."
+    " smaller the less they sink. The claims of its survey about spines are assessed for five kinds of spines in three"
+    " gaits, with one leg controller that ignores the spine: a claim that our runs do not show is not thereby refuted."
 )
 _NOTES = {
     "symbolic": (
@@ -109,7 +109,8 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
 
 
 _CAPTION = (
-    "Table 2 again: time to evaluate each matrix, as printed and here, as stored expressions and as optimised code."
+    "Table 2 reproduced: time to evaluate each matrix, as printed and here, as stored expressions and as optimised"
+    " code."
 )
 
 
@@ -165,7 +166,7 @@ def _decoupled(robot: Robot) -> Claim:
 
 
 def _sparse(robot: Robot) -> Claim:
-    """M by (20) from all columns of the link Jacobians, and from those that are not zero; a solve beside."""
+    """Compare M by (20) from all columns of the link Jacobians, from nonzero columns only, and with a solve."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import spsolve
 
@@ -193,7 +194,7 @@ def _sparse(robot: Robot) -> Claim:
         "sparse_matrices_save_time",
         took["nonzero"] / took["all"],
         f"{1e9 * took['nonzero'] / 256:.0f} against {1e9 * took['all'] / 256:.0f} ns, many states in a call; they agree"
-        f" to {apart:.0e}. Kept as a sparse matrix afterwards it saves nothing at this size: a solve with M takes SciPy"
+        f" to {apart:.0e}. A sparse matrix then saves nothing at this size: a solve with M takes SciPy"
         f" {1e6 * took['sparse']:.0f} us sparse and {1e6 * took['dense']:.0f} us dense.",
     )
 
@@ -201,7 +202,7 @@ def _sparse(robot: Robot) -> Claim:
 def _summed(
     J: Float[ndarray, "n 6 nv"], inertia: Float[ndarray, "n 6 6"], columns: tuple[tuple[int, ...], ...]
 ) -> Float[ndarray, "nv nv"]:
-    """M by (20), from some columns of each link's Jacobian."""
+    """Return M by (20), from some columns of each link's Jacobian."""
     total = np.zeros((J.shape[2], J.shape[2]))
     for k, used in enumerate(columns):
         part = J[k][:, list(used)]

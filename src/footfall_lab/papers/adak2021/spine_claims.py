@@ -38,17 +38,17 @@ def cases() -> list[SpineCase]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one start says of a sentence: a number for its bound, or whether it is so."""
+    """The result of one start for a sentence: a number for its bound, or whether it holds."""
 
     id: str
     value: float | str
     words: str
-    holds: bool | None = None  # of a sentence without a number
-    missing: str = ""  # what there is no number for want of
+    holds: bool | None = None  # for a sentence without a number
+    missing: str = ""  # the reason why there is no number
 
     @property
     def good(self) -> bool:
-        """Whether the sentence holds in this start."""
+        """Return whether the sentence holds for this start."""
         if self.missing:
             return False
         if self.holds is not None:
@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass
 class Spines:
-    """All runs from one start, and what is asked of them."""
+    """All runs from one start, and the claims that they assess."""
 
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]]
 
@@ -111,7 +111,7 @@ class Spines:
 
     # -- findings ------------------------------------------------------------------------------------------------------
     def findings(self) -> list[Finding]:
-        """What this start says of every sentence that the runs can answer."""
+        """Return the findings of this start for every sentence that the runs can assess."""
 
         def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Finding:
             ratio, words = self.ratio(key, kinds, runs)
@@ -141,7 +141,7 @@ class Spines:
         ]
 
     def _hops(self) -> Finding:
-        """The rise in the air, in a bound that has a flight; that of ours need not have one."""
+        """Return the rise in flight, in a bound with a flight phase; ours may not have one."""
         ratio, words = self.ratio("hop_height", ["actuated"], BOUND)
         rigid = self.mean(RIGID, "hop_height", BOUND)
         words = f"{words} Heights in m; the range of the height, which is not hopping, is a separate claim."
@@ -169,7 +169,7 @@ class Spines:
         return Finding(
             "only_actuated_gains_by_softness",
             ", ".join(f"{r:.3g}" if np.isfinite(r) else "falls" for r in ratios.values()),
-            f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that every spine of one of them falls.",
+            f"Cost of transport at {soft:g} over that at {stiff:g} N m/rad, or that all spines of one stiffness fall.",
             holds=gains["series_elastic"] and not gains["passive"],
         )
 
@@ -221,8 +221,7 @@ class Spines:
             holds=bool(up),
         )
 
-    # -- presentation
-    # ----------------------------------------------------------------------------------------------------
+    # -- presentation --------------------------------------------------------------------------------------------------
     def table(self) -> Table:
         header = (
             "gait",
@@ -246,11 +245,11 @@ class Spines:
                 values[4] *= 1e3
                 rows.append((gait, _words(case), "yes", *(f"{x:.3g}" for x in values)))
         return Table(
-            "Spines: of every kind the cheapest that stays up, mean over the speeds of a gait",
+            "Spines: the cheapest of each kind that stays up, mean over the speeds of a gait",
             header,
             tuple(rows),
             "Trot at 0.5 and 1, bound at 1 and 2, rotary gallop at 1.5 and 2 m/s. Peak force on one foot, filtered by"
-            " 5 ms. Springs and brakes cost nothing, motors pay for what they give.",
+            " 5 ms. Springs and brakes cost nothing; positive work of motors counts.",
         )
 
     def figure(self) -> Figure:
@@ -279,7 +278,7 @@ class Spines:
 
 @dataclass
 class Starts:
-    """The runs from every start: what the sentences are judged by."""
+    """The runs from every start, by which the sentences are assessed."""
 
     each: list[Spines]
 
@@ -320,7 +319,7 @@ def _over_starts(found: Sequence[Finding]) -> Claim:
 
 NOT_ASKED = tuple(id for id in registration().claims[NAME] if id.startswith("survey_"))
 KEYS = ("speed", "cost_of_transport", "leg_work", "peak_force", "height_change", "bend")
-CAPTION = "Spines over the rigid one: the cheapest of every kind that stays up, by gait; none where every one falls."
+CAPTION = "Spines relative to the rigid one: the cheapest of each kind that stays up, by gait; none where all fall."
 
 
 def _number(value: float) -> str:
@@ -329,7 +328,7 @@ def _number(value: float) -> str:
 
 def _fallen(ratio: float) -> str:
     """Return what is missing if a run of a ratio fell; "" if the ratio is a number."""
-    return "" if np.isfinite(ratio) else "a run of every spine and gait that are compared in which the robot stays up"
+    return "" if np.isfinite(ratio) else "a run without a fall for every spine and gait compared"
 
 
 def _kind(kind: str) -> str:

@@ -98,9 +98,9 @@ def run(quick: bool = False, progress: Progress | None = None, workers: int = 1)
     return Outcome(
         experiment=NAME,
         title=TITLE,
-        summary=f"Three models of contact on one robot, one controller and one ground, dt {DT:g} s. {held} of"
-        f" {len(claims)} of our own expectations hold. Where nothing slips the three agree to millimetres; what must"
-        " slip, stance cannot do, and it says so.",
+        summary=f"Three contact models on one robot, with one controller and ground, dt {DT:g} s. {held} of"
+        f" {len(claims)} of our own expectations hold. Without slip the three agree to millimetres; stance cannot"
+        f" simulate slip, and reports it.",
         claims=claims,
         figures={scene.key: _figure(scene, runs) for scene in plan},
         captions={scene.key: f"{scene.title}: trunk, vertical force on all feet, energy, residual." for scene in plan},

@@ -74,7 +74,7 @@ HEADER = (
     "speed [m/s]",
 )
 NAME = "depaula2024"
-TITLE = "A trot of ten seconds beside MuJoCo (de Paula et al. 2024)"
+TITLE = "A trot of ten seconds compared with MuJoCo (de Paula et al. 2024)"
 FOOT = setup(NAME)["foot"]
 COLUMNS = (STIFFNESS, FIRST_STIFFNESS)  # the deciding column, and as first registered
 BESIDE = ("heun", "explicit", "implicit_soft")
@@ -353,7 +353,7 @@ class TrotFindings:
             "derivative_increases_stability",
             ratio,
             f"With kd = 0 {'it stays up for the 10 s' if upright else without.meta.get('stopped') or 'it tips'}; roll"
-            f" and pitch turn at {swings[0]:.2f} rad/s, root mean square, against {swings[1]:.2f} rad/s with kd = 1."
+            f" and pitch rates are {swings[0]:.2f} rad/s, root mean square, against {swings[1]:.2f} rad/s with kd = 1."
             " The paper calls this component feedforward; it multiplies a measured velocity, which is feedback.",
             holds=stands(self.ours) and (not upright or ratio >= STEADIER),
         )
@@ -427,8 +427,7 @@ class TrotFindings:
             holds=stands(self.ours) and stands(self.theirs) and min(ours, theirs) > 0.1,
         )
 
-    # -- presentation
-    # ----------------------------------------------------------------------------------------------------
+    # -- presentation --------------------------------------------------------------------------------------------------
     def summary(self, first: TrotFindings) -> str:
         """Return the question and the results, for the head of the report."""
         e, size = self.decided, len(self.family.members)
@@ -449,7 +448,7 @@ class TrotFindings:
             " of explicit steps of 1e-4 s on so stiff a contact. The set-up, not a bound, was changed after results had"
             " been seen, by units, stability and sentences; so both columns stay. Heun's two friction forces have"
             " opposite signs in most contact steps and cancel below a slip of 0.2 to 0.4 m/s, at either K (85 and 68 %"
-            " of the steps, by a simulator written apart); the converged result stands beside."
+            " of the steps, by an independent simulator); the converged result is also given."
         )
 
     def figures(self, first: TrotFindings) -> dict[str, figures.Figure]:
@@ -486,7 +485,7 @@ class TrotFindings:
                 f"Set {CHOICE}: both readings of K, schemes and forms of the robot",
                 HEADER,
                 (printed, *rows),
-                "Against MuJoCo with the constants of Table I; the first row of ours decides. Peak: 99.9th"
+                "Against MuJoCo with the constants of Table I; our first row decides. Peak: 99.9th"
                 " percentile of"
                 " the left fore foot's vertical force, over MuJoCo's.",
             ),
@@ -516,7 +515,7 @@ class TrotFindings:
             tuple(rows),
             "5th to 95th percentile of errors, and whether the printed one is inside; in how many gaits sentences"
             " hold by"
-            " their registered bounds. A fall of ours counts as a sentence that does not hold.",
+            " their registered bounds. A fall in footfall counts as a sentence that does not hold.",
         )
 
 
@@ -554,8 +553,8 @@ def _identities() -> list[Claim]:
             NAME,
             "works_on_any_plane",
             worst,
-            "Ten ticks from standing, tilted by up to 30 degrees about any axis. Linearly implicit steps: explicit ones"
-            " chatter, which makes a difference of rounding into one of 20 % within as many ticks.",
+            "Ten ticks from standing, tilted by up to 30 degrees about any axis. Linearly implicit steps: explicit"
+            " steps chatter, which amplifies rounding differences to 20 % within as many ticks.",
         ),
     ]
 
@@ -565,7 +564,7 @@ Value = TypeVar("Value")
 
 
 def _iterated() -> Claim:
-    """Algorithm 1 by a loop over the parent array, and by a function that calls itself; the same products."""
+    """Compare Algorithm 1 by a loop over the parent array and by recursion, with the same products."""
     robot, v = library.load(ROBOT, rotors="none"), np.random.default_rng(5).normal(size=18)
     local = [X.motion_matrix() for X in joint_transforms(robot, robot.state("stand")[0])]
     turning = zip(robot.tree.bodies[1:], v[6:])
@@ -646,7 +645,7 @@ def _mm(error: float) -> str:
 CAPTIONS = {
     "fig5": "The paper's Fig. 5 reproduced: the trunk in both simulators (the registered set-up).",
     "fig6": "The paper's Fig. 6 reproduced: the left fore foot's contact and vertical force.",
-    "convergence": "Which time step to believe, with rotors, K as printed. Dotted: the paper's 1e-4 s.",
+    "convergence": "Convergence in the time step, with rotors, K as printed. Dotted: the paper's 1e-4 s.",
     "convergence_first": "The same with K as first registered, 1 000 times stiffer.",
     "spread": "The seven errors over the family of gaits, by both readings of K. Dashed: printed.",
 }

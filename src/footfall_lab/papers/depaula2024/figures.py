@@ -167,8 +167,7 @@ def spread(errors: Mapping[str, Sequence[Sequence[float]]], printed: Sequence[fl
         return figure
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _style() -> AbstractContextManager[None]:
     return style(axes_titlelocation="left", legend_fontsize=8.5)
 

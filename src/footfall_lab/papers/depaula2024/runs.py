@@ -205,7 +205,7 @@ def perform_all(jobs: Iterable[Job], progress: Progress | None = None, workers: 
     return run_all(perform, todo, lambda job: job.label, progress, workers)
 
 
-# -- properties of a trot ---------------------------------------------------------------------------------------------
+# -- properties of a trot ----------------------------------------------------------------------------------------------
 def stands(rec: Recording, duration: float = DURATION) -> bool:
     """Return whether the robot stayed on its feet to the end."""
     if rec.meta.get("fell") or rec.meta.get("diverged") or rec.time[-1] < duration - 0.01:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "dynakat"
-TITLE = "Four joints a leg, FABRIK and oscillators (the DynaKat report)"
+TITLE = "Four joints per leg, FABRIK and oscillators (the DynaKat report)"
 FIG7 = (math.pi / 2, 0.0, -math.pi / 2, -math.pi / 2)  # the configuration of Fig. 7
 FIG7_FOOT = (0.050, -0.030, -0.075)  # [m]: thigh forward, shank down, foot back, by hand from Table I
 DROP = setup(NAME)["drop"]  # height of the trunk above its standing height [m]
@@ -138,7 +138,7 @@ class LegFindings:
         others = [entry for method, entry in fine.items() if method not in ("fabrik", "closed")]
         quickest = min(others, key=lambda e: e.seconds)
         fewest, time_ratio = mine.median / min(e.median for e in others), mine.seconds / quickest.seconds
-        times = f"{1e6 * mine.seconds:.1f} µs a target on the mean"
+        times = f"{1e6 * mine.seconds:.1f} µs per target on average"
         form = f"{1e6 * exact.seconds:.2f} µs by the {CLOSED}"
         medians = ", ".join(f"{METHODS[m]} {e.median:.0f}" for m, e in fine.items() if m in METHODS)
         return [
@@ -195,7 +195,7 @@ class LegFindings:
         ]
         return Table(
             f"{self.count} random targets within reach of the left fore leg, from standing",
-            ("robot", "to [m]", "method", "median", "mean", "95 %", "not reached [%]", "µs a target"),
+            ("robot", "to [m]", "method", "median", "mean", "95 %", "not reached [%]", "µs per target"),
             tuple(rows),
             f"Iterations, at most {leg_race.MOST}; time on one core, compiled, one target after another.",
         )
@@ -250,7 +250,8 @@ class LegFindings:
             "fabrik_keeps_limits",
             beyond,
             f"The worst of {requested} targets, half of them out of reach, from starts beyond the limits, and of the"
-            f" race's {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1 µm:"
+            f" comparison's {self.count} within reach. Of these it reaches {100.0 * (1.0 - entry.failures):.1f} % to 1"
+            f" µm:"
             " it cannot pass a limit on the wrong side of the start. The closed form, the best of nine angles of the"
             " last link,"
             f" reaches {100.0 * (1.0 - self.races['dynakat', FINE]['closed'].failures):.1f} %.",
@@ -398,8 +399,7 @@ class LegFindings:
         }
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _mcg(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) -> tuple[ndarray, ndarray, ndarray]:
     return mass_matrix(robot, q), coriolis_matrix(robot, q, v), gravity_terms(robot, q)
 
@@ -433,14 +433,15 @@ def _apart(a: ndarray, b: ndarray) -> float:
 
 
 SUMMARY = (
-    "What the DynaKat report says of its leg, its table, FABRIK, the oscillators and the margin, measured on a robot"
-    " with its legs. FABRIK takes the fewest iterations of all methods we race and keeps every limit, but the closed"
-    " form is faster and reaches more, and a margin over four feet does not tell a robot on three that it tips."
+    "The claims of the DynaKat report about its leg, its table, FABRIK, the oscillators and the margin, measured on a"
+    " robot with its legs. FABRIK takes the fewest iterations of all compared methods and keeps every limit, but the"
+    " closed form is faster and reaches more targets, and a margin over four feet does not predict the fall of a robot"
+    " on three."
 )
 CAPTIONS = {
-    "fig1": "Distance left after so many iterations, median of the random targets, quartiles shaded (Fig. 1).",
+    "fig1": "Remaining distance over iterations, median of the random targets, quartiles shaded (Fig. 1).",
     "fig2": "One iteration of FABRIK as published: from the end to the root, and back (Fig. 2).",
-    "margins": "The walk's margins: of all four feet (wide) and of the feet that touch.",
+    "margins": "The margins of the walk: of all four feet (wide) and of the feet in contact.",
     "drop": "The fall of Fig. 6: the trunk's height and the paws' vertical force.",
     "bursts": "Intervals between bursts of Rulkov's maps, in steps of the map.",
 }

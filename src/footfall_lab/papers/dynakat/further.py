@@ -63,7 +63,7 @@ def claims(robot: Robot, quick: bool) -> list[Claim]:
     ]
 
 
-# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 -------------------------------------
+# -- several end effectors, as in section 4.3 of Aristidou and Lasenby 2011 --------------------------------------------
 def _pull(points: list[ndarray], first: ndarray) -> list[ndarray]:
     """Return the points of a chain whose first point is moved, each of the others pulled after it at its length."""
     found = [first]
@@ -111,7 +111,8 @@ def _several(count: int) -> Claim:
         NAME,
         "fabrik_several_end_effectors",
         100.0 * reached / count,
-        f"{count} random trees of balls: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on it;"
+        f"{count} random trees of ball joints: a link from a fixed root to a sub-base, {LEGS} legs of {LINKS} links on"
+        f" it;"
         f" median {np.median(made):.0f} iterations, at most {MOST}, from another random posture.",
     )
 
@@ -129,7 +130,7 @@ def _exact(count: int) -> Claim:
         NAME,
         "fabrik_never_exact",
         float(np.median(left)),
-        f"Five links of balls, {count} targets. The error shrinks by a constant factor per iteration: after 200"
+        f"Five links with ball joints, {count} targets. The error shrinks by a constant factor per iteration: after 200"
         " iterations it is"
         f" {np.median(later):.0e} m, at the level of rounding.",
         holds=min(left) > 1e-15,
@@ -167,7 +168,7 @@ def _changes_gait(robot: Robot) -> Claim:
         NAME,
         "oscillators_change_gait",
         off,
-        f"{before:.2f} cycles from the phases of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
+        f"{before:.2f} cycles is the phase error of the walk by then. {0.5 * (speeds[1] - speeds[0]):.3f} m/s before,"
         f" {(speeds[3] - speeds[2]) / 3.99:.3f} m/s after; {'it fell' if rec.meta['fell'] else 'upright throughout'}.",
         holds=sim.stopped is None and not rec.meta["fell"] and off <= 0.05,
     )
@@ -236,7 +237,7 @@ def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) ->
 
 
 def _derived_once(robot: Robot) -> Claim:
-    """The foot's pose by the expressions written out once, and by the product of Table I's matrices."""
+    """Compare the foot's pose by expressions derived once and by the product of the matrices of Table I."""
     formula = derive(robot, "forward_kinematics", leg="RF", form="python", digits=17)
     written, mount = _imported(formula.text).forward_kinematics, leg_chain(robot, "RF").screws[0].point
     rows = [(row.theta, row.d, row.a, np.cos(row.alpha), np.sin(row.alpha), row.joint is not None) for row in table()]
@@ -262,7 +263,7 @@ def _derived_once(robot: Robot) -> Claim:
 
 
 def _imported(text: str) -> ModuleType:
-    """Return a module of a file with this text, as matlabFunction makes a file of a function."""
+    """Return a module imported from a file with this text, as matlabFunction writes a function to a file."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "formula.py"
         file.write_text(text, encoding="utf-8")
@@ -275,7 +276,7 @@ def _imported(text: str) -> ModuleType:
 
 
 def _singular_closed(robot: Robot, count: int) -> Claim:
-    """The closed form on the targets that FABRIK is asked of, told how the last link stands."""
+    """Run the closed form on the targets of FABRIK, with the angle of the last link given."""
     targets, _, postures = singular_cases(robot, count)
     leg, missed, nothing = leg_chain(robot, "LF"), 0, 0
     for target, posture in zip(targets, postures):
@@ -330,7 +331,7 @@ def _limp(robot: Robot) -> Claim:
 
 
 def _through_joints(robot: Robot) -> Claim:
-    """What a control does at once: forces on the joints alone, accelerations of all."""
+    """Assess the instantaneous effect of control: forces on joints only, accelerations of all coordinates."""
     states, worst, least = random_states(robot, 20, seed=11), 0.0, np.inf
     rng = np.random.default_rng(12)
     for q, v in zip(states.q, states.v):

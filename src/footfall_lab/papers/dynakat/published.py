@@ -38,8 +38,7 @@ SETS = {"within": "within reach", "straight": "a leg that is nearly straight", "
 _SWEEPS = 20  # sweeps in which hinges follow the published points
 
 
-# -- a chain of ball joints
-# ------------------------------------------------------------------------------------------------
+# -- a chain of ball joints --------------------------------------------------------------------------------------------
 def reach_chain(
     points: Float[ndarray, "n 3"], target: Float[ndarray, "3"], method: str, tolerance: float = FINE
 ) -> tuple[Scalar, ...]:
@@ -83,14 +82,14 @@ def on_a_chain(count: int) -> tuple[Claim, Table]:
         )
         for m, (u, far, s) in found.items()
     ]
-    header = ("method", "median", "95 %", "not reached [%]", "µs a target")
+    header = ("method", "median", "95 %", "not reached [%]", "µs per target")
     claim = assess(
         "dynakat",
         "fig1_as_published",
         max(ratios),
-        f"{count} targets. Iterations {ratios[0]:.2g} of {ON_A_CHAIN[fewest]}, the next, time {ratios[1]:.2g} of"
-        f" {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations. On its"
-        " original kind of chain the claim holds; a leg has hinges.",
+        f"{count} targets. It takes {ratios[0]:.2g} of the iterations of {ON_A_CHAIN[fewest]} and {ratios[1]:.2g} of"
+        f" the time of {ON_A_CHAIN[quickest]}; {100 * np.mean(left > FINE):.1f} % are not reached in {MOST} iterations."
+        " On its original kind of chain the claim holds; a leg has hinges.",
     )
     return claim, Table(
         f"{count} targets, a chain of {LINKS} balls",
@@ -176,8 +175,7 @@ def on_hard_targets(robot: Robot, count: int) -> Table:
     return Table(f"{robot.name}: hard targets, {count} each, from standing", header, tuple(rows), note)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _directions(random: np.random.Generator, count: int) -> Float[ndarray, "N 3"]:
     d = random.normal(size=(count, 3))
     return d / np.linalg.norm(d, axis=1, keepdims=True)

@@ -38,8 +38,8 @@ def full_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "full_dynamics",
         worst(errors),
-        "the accelerations and forces of the KKT system in every contact mode, put into both equations with M, h and"
-        " J_c of mechanics written apart",
+        "the accelerations and forces of the KKT system in every contact mode, put into both equations with"
+        " independent M, h and J_c",
     )
 
 
@@ -52,7 +52,8 @@ def bias(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "bias_is_coriolis_and_gravity",
         worst(one, _without_rotors(robots, states)),
-        "C q' + G beside the forces of Newton's and Euler's laws, body by body; our copy of the slides has C q''",
+        "C q' + G compared with the forces of Newton's and Euler's laws, body by body; our copy of the slides has C"
+        " q''",
     )
 
 

@@ -89,8 +89,8 @@ _CAPTION = (
 )
 
 _FLIGHT = (
-    "Facts 1 and 2: without weight and off the ground the legs swing, which turns the base against them; the centre of"
-    " mass stays where it is."
+    "Facts 1 and 2: without weight and off the ground the legs swing, which rotates the base against them; the centre"
+    " of mass does not move."
 )
 
 

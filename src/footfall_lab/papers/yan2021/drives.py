@@ -22,7 +22,7 @@ from footfall_lab.papers.registered import setup
 from footfall_lab.papers.yan2021.runs import KD, KNEE, KP, Run
 from nptrace.array_types import Float
 
-PD, WEIGHT, SCREW = "joint PD", "with the weight fed forward", "screw torques"
+PD, WEIGHT, SCREW = "joint PD", "with gravity feedforward", "screw torques"
 RUNS = ("walk", "trot", "yaw")
 
 
@@ -241,16 +241,16 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
         " stiffness, backlash and friction are chosen, as the paper prints none of them. Without backlash and"
         f" friction the same belts give {smooth / rigid:.2f} times: burrs occur, and are due to backlash, as the paper"
         f" says. With one value changed: {', '.join(f'{name} {value:.2f}' for name, value in others.items())}.",
-        spread=range_of([whole / rigid, *others.values()], None, "choices of play, rotors and belts", (0.0, 100.0)),
+        spread=range_of([whole / rigid, *others.values()], None, "choices of backlash, rotors and belts", (0.0, 100.0)),
     )
 
 
-PRECISE = 1.0 / 15.0  # of the chosen play: one minute of arc
-LEFT = 0.1  # of the burrs, at most, for them to be eliminated
+PRECISE = 1.0 / 15.0  # fraction of the chosen backlash: one minute of arc
+LEFT = 0.1  # largest fraction of the burrs that may remain
 
 
 def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
-    """Whether precise gears and control by the model leave nothing of the burrs."""
+    """Assess whether precise gears and model-based control eliminate the burrs."""
     rough = {}
     for name, play in (("rigid", None), ("chosen", 1.0), ("precise", PRECISE)):
         armatures = {f"{joint}.armature": J for joint, J in zip(robot.joint_names, rotor_inertias(robot))}
@@ -267,6 +267,6 @@ def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
         "burrs_can_be_eliminated",
         rough["precise"] / rough["rigid"],
         f"{words} mrad/s, rigid drives and gears of 15 minutes and of one minute of arc, torques by the screw system:"
-        f" {100.0 * left:.0f} % of the burrs are left. The belt's friction is as it was.",
+        f" {100.0 * left:.0f} % of the burrs remain. The friction of the belt is unchanged.",
         holds=rough["chosen"] > rough["rigid"] and left <= LEFT,
     )

@@ -227,7 +227,7 @@ class WalkFindings:
         )
 
     def _half_steps(self) -> Claim:
-        """The body's way in the swings of the trot, by its plan."""
+        """Assess the displacement of the body in the swings of the trot, by its plan."""
         plan, swing = self.runs["trot"].plan, SWING_TIME
         begins, ends = plan.rest, plan.duration - plan.rest  # type: ignore[attr-defined]
         count = round((ends - begins) / swing)
@@ -238,8 +238,8 @@ class WalkFindings:
             NAME,
             "half_step_in_the_same_time",
             float(worst),
-            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to even speed at a"
-            " constant acceleration it is a half exactly.",
+            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to uniform speed at"
+            f" constant acceleration it is exactly a half.",
         )
 
     def _three_feet(self) -> Claim:
@@ -292,7 +292,7 @@ class WalkFindings:
         )
 
     def _cause(self) -> Claim:
-        """How much of the change at the switches is left without what the foot's own force makes of the torque."""
+        """Assess the change of torque at contact switches without the contribution of the foot's force."""
         walk = self.runs["walk"]
         rec, knee, foot = walk.rec, walk.joint(KNEE), self.robot.foot_index(KNEE[:2])
         shares, apart, width = [], 10e-3, 5e-3
@@ -309,9 +309,9 @@ class WalkFindings:
             NAME,
             "switch_jumps_by_external_forces",
             max(lifts, lands),
-            f"What is left of the change without the foot's own force: {lands:.2f} at touchdowns, {lifts:.2f} at"
+            f"The remaining change without the force of the foot: {lands:.2f} at touchdowns, {lifts:.2f} at"
             " lift-offs. The impact between, a few milliseconds long, is balanced by accelerations and hardly by the"
-            " motor: the torque changes because the foot carries.",
+            " motor: the torque changes because the foot carries load.",
             holds=max(lifts, lands) <= 0.5,
         )
 
@@ -326,8 +326,7 @@ class WalkFindings:
         motor = next(actuator for actuator in self.robot.actuators if actuator.joint == KNEE)
         chosen = (
             "Masses and lengths are chosen: this is a robot of that size, not XiLing. Behind the belt of 1:2 the"
-            " motor gives"
-            f" half of it: its continuous 40 N m are {motor.continuous_torque:g} N m at the knee."
+            f" motor gives half of the torque: its continuous 40 N m are {motor.continuous_torque:g} N m at the knee."
         )
         ranges = [
             range_of(
@@ -440,7 +439,7 @@ class WalkFindings:
             "loop_under_1ms",
             1e3 * float(np.median(system)),
             "The screw system of all 13 links, solved by its structure and compiled, all joint reactions included. The"
-            " same torques by recursive Newton-Euler, with plan, inverse kinematics of four legs and weight torques,"
+            " same torques by recursive Newton-Euler, with plan, inverse kinematics of four legs and gravity torques,"
             f" compiled: {1e3 * float(np.median(times)):.4f} ms, median of {len(times)} calls.",
         )
 
@@ -549,8 +548,7 @@ class WalkFindings:
         return Table("Plans followed in simulation", header, tuple(rows)), drives.table(self.controlled)
 
 
-# -- helpers
-# ------------------------------------------------------------------------------------------------------------
+# -- helpers -----------------------------------------------------------------------------------------------------------
 def _placed(robot: Robot, joints: tuple[int, ...], angles: ndarray) -> Float[ndarray, "nj"]:
     out = np.zeros(robot.nj)
     out[list(joints)] = angles
@@ -578,7 +576,7 @@ SUMMARY = (
 SETTINGS = {
     "robot": "XiLing of the library: published motors, chosen dimensions and masses, 41.2 kg",
     "steps": f"{STEP:g} m long, {HEIGHT:g} m high, {SWING_TIME:g} s each; walk with three feet down (duty 3/4)",
-    "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, weight fed forward",
+    "control": f"inverse kinematics and joint PD, {KP:g} N m/rad and {KD:g} N m s/rad, 1 kHz, gravity feedforward",
     "simulation": "compliant contact, friction 0.8, linearly implicit, 1 ms",
     "sensors": "typical noise of the library, and ideal sensors; Butterworth filters of 40 Hz where stated",
     "drives": "rigid, except for the burrs: there with rotors behind gears and the knee's belt, with chosen numbers",
@@ -590,6 +588,6 @@ CAPTIONS = {
     "fig12": "Standing postures: commanded and simulated body angles (figure 12).",
     "fig13_14": "Yaw from -15 to 15 degrees in 0.9 s, and the knee's position and velocity (figures 13, 14).",
     "drives": "The knee's velocity of figure 14 with rigid drives, and with belt, play and friction.",
-    "response": "Position error of a knee under joint PD, with the weight fed forward, and with screw torques.",
+    "response": "Position error of a knee under joint PD, with gravity feedforward, and with screw torques.",
     "sensed": "Joint torques from IMU, encoders and foot forces, and those applied.",
 }

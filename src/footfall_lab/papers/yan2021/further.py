@@ -236,7 +236,7 @@ def _integrated(robot: Robot) -> Claim:
     )
 
 
-# -- ranges over unpublished choices ----------------------------------------------------------------------------------
+# -- ranges over unpublished choices -----------------------------------------------------------------------------------
 def heavier(robot: Robot, share: float) -> Robot:
     """Return the robot with all masses and inertias multiplied."""
     links = [dataclasses.replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in robot.links]

@@ -226,7 +226,7 @@ def control_loop(
     return joints, weight_torques(robot, placed, joints), (inverse_dynamics(robot, q, v, a) - pushed)[6:]
 
 
-# -- results --------------------------------------------------------------------------------------------------------
+# -- results -----------------------------------------------------------------------------------------------------------
 def commanded_rate(run: Run, joint: str) -> Float[ndarray, "T"]:
     """Return the rate of a joint's commanded position [rad/s]."""
     return np.gradient(run.rec["command_position"][:, run.joint(joint)], run.rec.time)
