@@ -289,6 +289,10 @@ class Body(Walk):
     def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         return self.e.new(f"work[{tape[0] + slot + tape[1] * row}]")
 
+    def tabled(self, table: int, column: int, region: int) -> str:
+        width = self.program.tables[table].shape[1]
+        return f"{self.e.prefix}table{table}[{column} + {width} * {self.indices[region]}]"
+
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         self.e.line(f"work[{tape[0] + slot + tape[1] * row}] = {value};")
 

@@ -101,6 +101,10 @@ class Walk:
     def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         raise NotImplementedError
 
+    def tabled(self, table: int, column: int, region: int) -> str:
+        """Return a constant of this iteration: the column of a table in the row of a loop's counter."""
+        raise NotImplementedError
+
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         """Store a number in a row."""
         raise NotImplementedError
@@ -118,6 +122,8 @@ class Walk:
             return self.saved(self.tapes[s.operands[0]], *s.detail)
         if op == "stored":
             return self.stored(self.tapes[s.operands[0]], *s.detail)
+        if op == "tabled":
+            return self.tabled(*s.detail)
         a = [self.names[x] for x in s.operands]
         if op in ("sin", "cos"):
             key = (s.operands[0], e.scope)

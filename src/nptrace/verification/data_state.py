@@ -210,14 +210,28 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
     state = _pickled(snapshot, value, label) if by_address else snapshot.attributes(value, label)
-    more = None if by_address or not _keeps_more(kind) else _pickled(snapshot, value, label)
+    more = None if by_address or not _keeps_more(value, not state) else _pickled(snapshot, value, label)
     snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
 
 
-def _keeps_more(kind: type) -> bool:
-    """Return whether objects have state besides their attributes, as those of compiled standard classes have."""
-    compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)
-    return any(base.__module__.partition(".")[0] in sys.stdlib_module_names for base in compiled)
+def _keeps_more(value: object, empty: bool) -> bool:
+    """Return whether an object keeps something beside its attributes: those of Python's own classes in C, and theirs.
+
+    Of others, which may be slow to copy, one without attributes (``empty``) is asked what it would be made from again.
+    """
+    kinds = [kind for kind in type(value).__mro__ if kind not in _ALL_ATTRIBUTES]
+    if any(k.__flags__ & _IMMUTABLE and k.__module__.partition(".")[0] in sys.stdlib_module_names for k in kinds):
+        return True
+    if not empty:
+        return False
+    try:
+        made_of = value.__reduce_ex__(2)
+    except Exception:  # it cannot be pickled
+        return False
+    if not isinstance(made_of, tuple):
+        return False
+    arguments, *state = made_of[1:]
+    return any(part is not None for part in state) or not all(isinstance(x, type) for x in arguments)
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:
