@@ -210,7 +210,7 @@ def operations(robot: Robot, method: str, foot: str = "LF") -> int:
 
 
 def best_time(call: Callable[[], object], least: float = 0.02) -> float:
-    """Return the seconds per call: of processor time, the best of a few rounds of at least ``least`` seconds each."""
+    """Return the processor time per call [s]: the best of a few rounds of at least ``least`` seconds each."""
     count, best = 1, math.inf
     for _ in range(5):
         while True:
