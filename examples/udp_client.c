@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 enum { HELLO = 1, STATE = 3, COMMAND = 4, BYE = 5, JOINTS = 16, HEADER = 24 };
 
@@ -39,8 +40,8 @@ int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 10.0, stand[JOINTS], position[JOINTS], t;
     struct sockaddr_in robot = {.sin_family = AF_INET, .sin_port = htons(47800 + (argc > 2 ? atoi(argv[2]) : 0))};
-    struct timeval patience = {2, 0};
-    int link = socket(AF_INET, SOCK_DGRAM, 0), begun = 0;
+    struct timeval patience = {1, 0};
+    int link = socket(AF_INET, SOCK_DGRAM, 0), begun = 0, tries = 0;
     static unsigned char data[65536];
     Command command = {0};
     double begin = 0.0;
@@ -52,7 +53,12 @@ int main(int argc, char **argv)
         ssize_t got = recv(link, data, sizeof data, 0);
         Header header;
         uint32_t crc;
-        if (got < HEADER + 4) return fprintf(stderr, "no state from the robot\n"), 1;
+        if (got < HEADER + 4) { /* the server may still be starting */
+            if (begun || ++tries > 60) return fprintf(stderr, "no state from the robot\n"), 1;
+            sleep(1);
+            send_packet(link, HELLO, 0, NULL, 0);
+            continue;
+        }
         memcpy(&header, data, HEADER);
         memcpy(&crc, data + got - 4, 4);
         if (header.kind != STATE || crc != crc32(data, (size_t)got - 4)) continue;

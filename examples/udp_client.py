@@ -1,5 +1,6 @@
 """Make ``footfall serve dynakat`` stand and walk over UDP, with Python's standard library alone."""
 
+import contextlib
 import json
 import math
 import socket
@@ -11,7 +12,7 @@ import zlib
 SECONDS, DOMAIN = (float(word) for word in (*sys.argv[1:], *("10", "0")[len(sys.argv) - 1 :]))
 link = socket.socket(type=socket.SOCK_DGRAM)
 link.connect(("127.0.0.1", 47800 + int(DOMAIN)))
-link.settimeout(2.0)
+link.settimeout(1.0)
 
 
 def send(kind: int, layout: int = 0, payload: bytes = b"") -> None:
@@ -19,8 +20,12 @@ def send(kind: int, layout: int = 0, payload: bytes = b"") -> None:
     link.send(data + struct.pack("<I", zlib.crc32(data)))
 
 
-send(1)  # hello
-robot = json.loads(link.recv(65536)[24:-4])  # the first answer is the description
+robot = {}
+while not robot:  # the server may still be starting
+    with contextlib.suppress(OSError):
+        send(1)  # hello
+        robot = json.loads(link.recv(65536)[24:-4])  # the first answer is the description
+    time.sleep(0.1)
 names, n, start, count = [joint["name"] for joint in robot["joints"]], len(robot["joints"]), time.monotonic(), 0
 while (t := time.monotonic() - start) < SECONDS:
     count, target = count + 1, [joint["stand"] for joint in robot["joints"]]

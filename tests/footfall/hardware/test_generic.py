@@ -22,7 +22,7 @@ from footfall.errors import InputError
 from footfall.hardware.drive import Driver
 from footfall.hardware.generic import packet as packets
 from footfall.hardware.generic.client import GenericConnection
-from footfall.hardware.generic.links import LinkError, PacketLink, UdpLink
+from footfall.hardware.generic.links import DdsLink, LinkError, PacketLink, UdpLink
 from footfall.hardware.generic.packet import COMMAND, HELLO, STATE, Packet, unpack
 from footfall.hardware.generic.server import OWNED, RATE, WATCHDOG, GenericServer
 from footfall.hardware.protocol import protocol_named, protocol_of
@@ -305,6 +305,53 @@ def test_a_client_of_thirty_lines_makes_dynakat_walk(
     done = subprocess.run([*words, "6", str(domain)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert server.simulated.body.q[0] > 0.2
+
+
+def test_the_packets_pass_over_dds_as_over_udp() -> None:
+    """A robot and its client in one DDS domain of this machine: description, states, commands, farewell."""
+    pytest.importorskip("cyclonedds")
+    domain, robot = next(_DOMAINS), ff.load("dynakat")
+    server = GenericServer(robot, DdsLink(True, domain))
+    client = GenericConnection(robot, DdsLink(False, domain))
+    try:
+        target, state, end = server._standing, None, time.monotonic() + 20.0
+        while server.counts["taken"] < 20 and time.monotonic() < end:
+            state = client.read() or state
+            if state is not None:
+                client.write(target)
+            server.tick()
+            time.sleep(1e-3)
+        assert client._described
+        assert state is not None
+        np.testing.assert_allclose(state.position, target.position, atol=0.1)
+        assert server.counts["taken"] >= 20
+        assert server.owner is not None
+    finally:
+        client.close()
+    end = time.monotonic() + 10.0
+    while not server.counts["bye"] and time.monotonic() < end:
+        server.tick()
+        time.sleep(1e-3)
+    server.close()
+    assert server.counts["bye"] == 1
+
+
+def test_a_robot_without_power_says_so_and_is_held_by_its_brakes() -> None:
+    joints = ff.sim.JointModel(brake=ff.sim.Brake(20.0), power_loss=0.2)
+    server = GenericServer(ff.load("dynakat"), Wire(), {"joints": joints})
+    server.link.waiting.append((Packet(kind=HELLO).pack(), "one"))
+    found = []
+    for count in range(400):
+        command(server, count)
+        server.tick()
+        found.append(last_state(server)[0].flags & packets.UNPOWERED)
+    height = server.simulated.body.q[2]
+    assert set(found[:99]) == {0}
+    assert set(found[102:]) == {packets.UNPOWERED}
+    assert server.counts["taken"] == 400  # it listens, and nothing moves
+    assert height > 0.17
+    assert np.abs(server.simulated.body.v).max() < 1e-3
+    assert server.report()["braked"] == 16
 
 
 # -- driven, in simulated time -----------------------------------------------------------------------------------------
