@@ -3,7 +3,8 @@
 The trace of y = W x holds every weight as a constant of its own: y_k is a sum of products with the same values x and
 other constants for every k. Such sums become one loop, whose constants are the rows of a table. What is then computed
 from y_k alone (a bias, an activation) joins the loop as far as it is alike for all k. Operations and their order
-within a number are unchanged, so results are the same bits.
+within a number are unchanged, so results are the same bits. Matrices that a loop looks up column by column are tables
+already; what follows from its results is made a loop in the same way.
 
 Machine code keeps the unrolled form: there the loop takes twice as long.
 """
