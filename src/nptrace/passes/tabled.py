@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
-from typing import TypeGuard
+from itertools import count
 
 import numpy as np
 
@@ -43,10 +42,6 @@ class _Product:
         return [*self.heads] if self.heads else [row[-1].result for row in self.rows]
 
 
-def _is_item(s: Statement) -> TypeGuard[Operation]:
-    return isinstance(s, Operation) and s.op == "item"
-
-
 def with_tables(program: Program) -> Program:
     """Return the program with the sums outside of its loops that differ in constants alone as loops over tables."""
     work = _Tabling(program)
@@ -71,7 +66,7 @@ class _Tabling:
         """Return the statements: constants behind the other factor or term, results of a loop right behind it."""
         items: dict[int, list[Statement]] = defaultdict(list)
         for s in body:
-            if _is_item(s):
+            if isinstance(s, Operation) and s.op == "item":
                 items[s.operands[0]].append(s)
         out: list[Statement] = []
         for s in body:
@@ -123,10 +118,19 @@ class _Tabling:
         found = []
         for at, s in enumerate(self.body):
             if isinstance(s, Loop):
-                own = [o.result for o in takewhile(_is_item, self.body[at + 1 :])]
+                own = self._items(at + 1)
                 if len(own) >= _LEAST:
                     found.append(_Product(at + 1 + len(own), [[] for _ in own], [], own))
         return found
+
+    def _items(self, start: int) -> list[int]:
+        """Return the results that stand one after another from a position on."""
+        out = []
+        for s in self.body[start:]:
+            if not isinstance(s, Operation) or s.op != "item":
+                break
+            out.append(s.result)
+        return out
 
     def _sum(self, root: int, inner: set[int]) -> list[Operation]:
         """Return the operations of a sum, the last one first read and the root last."""
