@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import sys
 from pathlib import Path
 
 import nptrace
@@ -91,6 +92,16 @@ FRONTS = {"nptrace", "footfall"}  # pages that load names when they are first us
 MAY_DIFFERENTIATE = {"footfall/dynamics/formalisms/lagrange.py", "footfall/control/optimal/knot.py"}
 
 
+# Files and folders that are loaded by those who have these packages, and load them
+NEED = {
+    "footfall/cli/": {"typer", "rich"},
+    "footfall/dynamics/formalisms/screw_system.py": {"scipy"},
+    "footfall/hardware/dds/": {"cyclonedds"},
+    "footfall_go2/fixed.py": {"cyclonedds"},
+    "footfall_lab/": {"crocoddyl", "matplotlib", "mujoco", "pinocchio", "rich", "scipy", "typer"},
+}
+
+
 @functools.cache
 def modules() -> list[str]:
     fronts = {SRC / package / "__init__.py" for package in PACKAGES}
@@ -111,6 +122,17 @@ def imported(module: str) -> set[str]:
     return {name if is_module(name) else name.rpartition("/")[0] for name in inside}
 
 
+def outside(module: str) -> set[str]:
+    """Packages of others that a file imports when it is loaded."""
+    names = set()
+    for node in ast.parse((SRC / module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            names |= {a.name.partition(".")[0] for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names - sys.stdlib_module_names - {*PACKAGES}
+
+
 def is_module(name: str) -> bool:
     return (SRC / f"{name}.py").exists() or (SRC / name).is_dir()
 
@@ -124,6 +146,16 @@ def rank(name: str) -> int:
     while name not in RANK:
         name = name.rpartition("/")[0]
     return RANK[name]
+
+
+def test_what_is_loaded_needs_numpy_alone():
+    """Others are loaded where they are used: in a browser there is NumPy."""
+    need = {
+        module: {name for where, own in NEED.items() if module.startswith(where) for name in own}
+        for module in modules()
+    }
+    found = {module: outside(module) - {"numpy"} - need[module] for module in modules()}
+    assert {module: names for module, names in found.items() if names} == {}
 
 
 def test_imports_go_upwards_only():

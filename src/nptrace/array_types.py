@@ -1,6 +1,6 @@
 """Annotations of arrays with their axes: ``Float[ndarray, "nq"]``, ``Shaped[ndarray, "n 3"]``.
 
-At run time an annotation is ``Annotated[ndarray, Axes]``. It is written like one of jaxtyping, which is not needed:
+At run time an annotation is ``Annotated[ndarray, Axes]``. It has the syntax of jaxtyping, which is not required:
 ``compile`` reads shapes from both, and ``tests/shape_checks.py`` has jaxtyping check them at every call.
 """
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axes:
-    """What an annotation says of an array: its kind of numbers, and its axes, sizes or names, separated by spaces."""
+    """The content of an annotation: the kind of numbers, and the axes as sizes or names, separated by spaces."""
 
     kind: str
-    dim_str: str  # jaxtyping's word
+    dim_str: str  # named as in jaxtyping
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Bound:
 
     def __call__(self, *arrays: object) -> PyTree:
         while _waiting:  # the function is being traced: it was not in the cache
-            with contextlib.suppress(RuntimeError):  # there are no threads in a browser
+            with contextlib.suppress(RuntimeError):  # browsers have no threads
                 _waiting.pop().start()
         constant = self.constant
         if self.free:
@@ -213,7 +213,7 @@ def _parameters(function: Function, constant: object, what: str) -> dict[str, in
 def _annotated_shape(annotation: object, constant: object) -> tuple[int, ...] | None:
     if annotation is float:
         return ()
-    words = getattr(annotation, "dim_str", None)  # nptrace's own or jaxtyping's
+    words = getattr(annotation, "dim_str", None)  # from nptrace or jaxtyping
     if words is None:  # a union, or Annotated
         found = (_annotated_shape(choice, constant) for choice in typing.get_args(annotation) if choice is not float)
         return next((shape for shape in found if shape is not None), None)

@@ -24,6 +24,7 @@ import types
 import weakref
 
 import numpy as np
+import pytest
 
 SETTINGS = types.ModuleType("settings_of_a_user")
 PACKAGE = types.ModuleType("package_of_a_user")
@@ -838,3 +839,9 @@ def globals_of_a_frame():
     space = {"sys": sys, "KP": 60.0}
     exec("def read(): return sys._getframe().f_globals['KP']", space)
     return space["read"], putting(space, "KP")
+
+
+@way
+def table_of_another_library():
+    held = pytest.importorskip("pandas").DataFrame({"k": [60.0]})
+    return lambda: float(held["k"].iloc[0]), putting(held, "k")

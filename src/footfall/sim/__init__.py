@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from footfall.sim.run_options import RunOptions
     from footfall.sim.runfile import plan, read_run_file
     from footfall.sim.self_collision import SelfCollision
+    from footfall.sim.servos import ServoModel, ThroughServos
     from footfall.sim.shared_programs import run_batched
     from footfall.sim.simulation import Simulation
     from footfall.sim.standing_lqr import lqr_stand
@@ -49,6 +50,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "run_options": "RunOptions",
         "runfile": "plan read_run_file",
         "self_collision": "SelfCollision",
+        "servos": "ServoModel ThroughServos",
         "shared_programs": "run_batched",
         "simulation": "Simulation",
         "standing_lqr": "lqr_stand",

@@ -1,7 +1,7 @@
 """``footfall bench gpu``: robot-steps per second on one GPU, and agreement with the processor.
 
 Run as a module on a machine with a GPU: ``python -m footfall_lab.bench.gpu [STATES.npz]``. It needs NumPy and
-CuPy. One, two and four threads per robot are timed side by side.
+CuPy. One, two and four threads per robot are timed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Processor time of calls that are compared."""
+"""Processor time of calls, for comparison."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 
 def best_times(calls: Mapping[str, Callable[[], object]], rounds: int = 20, least: float = 2e-3) -> dict[str, float]:
-    """Return the processor time of each call, the best of several rounds in which they take turns.
+    """Return the processor time of each call, the best of several interleaved rounds.
 
-    What other processes do to the machine then happens to all of them alike.
+    Load by other processes then affects all alike.
 
     Args:
-        calls: By name.
+        calls: Calls by name.
         rounds: Number of rounds.
         least: Time that a round spends on each call [s].
 

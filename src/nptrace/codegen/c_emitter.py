@@ -278,7 +278,7 @@ class Body(Walk):
         super().__init__(program, layout, emitter)
         self.indices: dict[int, str] = {}
         self.loops = 0
-        self.parts = [self.names]  # a target whose threads hold several parts of a value has names for each
+        self.parts = [self.names]  # for a target whose threads hold several parts of a value: names for each part
 
     def load(self, area: str, offset: int) -> str:
         return self.e.new(self.e.element(area, str(offset)))
@@ -288,6 +288,10 @@ class Body(Walk):
 
     def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         return self.e.new(f"work[{tape[0] + slot + tape[1] * row}]")
+
+    def tabled(self, table: int, column: int, region: int) -> str:
+        width = self.program.tables[table].shape[1]
+        return f"{self.e.prefix}table{table}[{column} + {width} * {self.indices[region]}]"
 
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         self.e.line(f"work[{tape[0] + slot + tape[1] * row}] = {value};")
@@ -344,14 +348,14 @@ class Body(Walk):
         e.depth, e.scope = e.depth - 1, outer
         e.line("}")
         for part, before in zip(self.parts, outside):
-            part.update(before)  # not as an inner loop may have renamed them
+            part.update(before)  # an inner loop may have renamed them
         for k, p in enumerate(loop.params):
             self.call(("item", loop.node, k), self.texts(p))
-        for p, start in same:  # one copy is enough
+        for p, start in same:  # one copy suffices
             self.call(start, self.texts(p))
 
     def texts(self, value: int) -> list[str]:
-        """The names of a value: one, or one for each of its parts."""
+        """Return the names of a value: one, or one for each of its parts."""
         return [self.names[value]]
 
     def call(self, value: Hashable, names: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from nptrace.errors import InputError
 from nptrace.frontend import tree
 from nptrace.ir.program import Program
 from nptrace.passes.reductions import reassociated
+from nptrace.passes.tabled import with_tables
 
 Shapes = Sequence[tuple[str, tuple[int, ...]]]
 
@@ -82,7 +83,14 @@ def write_c(
     expected = np.asarray(expected, dtype).reshape(len(samples), -1)
     tolerance = tolerance or (1e-12 if dtype == np.float64 else 1e-4)
     function = CFunction(
-        program=program, name=name, ins=ins, outs=outs, dtype=dtype, words=words or {}, notes=notes, limit=limit
+        program=with_tables(program),
+        name=name,
+        ins=ins,
+        outs=outs,
+        dtype=dtype,
+        words=words or {},
+        notes=notes,
+        limit=limit,
     )
     header, source = more(function) if more is not None else ("", "")
     texts = {

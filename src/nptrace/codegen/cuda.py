@@ -84,10 +84,10 @@ def source(
     block: int = 128,
     threads: int = cuda_lanes.LANES,
 ) -> str:
-    """The text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
+    """Return the text of both kernels; ``layout`` as for the batch (``emit.first_is_state``).
 
-    A program that parks values (``parking.parked``) takes that many numbers a thread of the memory of its block. A
-    vectorised program (``slp.vectorised``) takes ``threads`` per element, two or four: launch threads * elements.
+    A program that parks values (``parking.parked``) uses one number of shared memory per slot and thread. A vectorised
+    program (``slp.vectorised``) uses ``threads`` per element, two or four: launch threads * elements.
     """
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII):
         raise InputError(f"{name!r} cannot name a CUDA kernel: letters, digits and underscores")
@@ -126,7 +126,7 @@ def _body(program: Program, layout: Layout, name: str, e: CEmitter, one_loop: bo
     arguments = "const real *state, const real *rest, const real *shared, real *out, real *work, size_t stride"
     arguments += ", int steps" if one_loop else ""
     unused = "".join(f"    (void){a};\n" for a in ("state", "rest", "shared", "work", "stride"))
-    if count := slots(program.body):  # volatile: what is parked stays out of the registers
+    if count := slots(program.body):  # volatile: keeps parked values out of the registers
         unused += f"    __shared__ real all_parked[{count} * BLOCK];\n"
         unused += "    volatile real *const parked = all_parked + threadIdx.x;\n"
     return f"INLINE void {name}_body({arguments})\n{{\n{unused}" + "\n".join(e.lines) + "\n}\n"

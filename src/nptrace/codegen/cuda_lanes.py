@@ -1,10 +1,9 @@
 """A vectorised program as CUDA C: four threads per element, one for each lane, or two of two lanes each.
 
-``cuda.source`` comes here for those. A wide value is one register in each of four threads, or two in each of two: its
-parts; what belongs to the base is computed by all threads alike. ``extract`` is a shuffle between neighbours in a warp,
-``broadcast`` is nothing, ``gather`` a choice by the number of the thread. All threads of a warp take the same way:
-threads beyond the last element work on the last one and keep it to themselves, and a loop that may end early ends when
-it may for the whole warp, as on the lanes of a processor.
+Called by ``cuda.source``. A wide value is one register in each of four threads, or two in each of two: its parts;
+scalar values are computed by all threads. ``extract`` is a shuffle between neighbours in a warp, ``broadcast`` a no-op,
+``gather`` a selection by thread. All threads of a warp follow the same path: threads beyond the last element repeat it
+and discard the result, and a loop ends early only when all threads of the warp may end it, as on SIMD lanes.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from nptrace.ir.graph import BOOLEAN_OPS
 from nptrace.ir.program import Operation, Program, walk, without_dead_code
 
 _Of = TypeVar("_Of")
-LANES = 4  # of a wide value
+LANES = 4  # lanes of a wide value
 THREADS = (2, 4)  # per element
 PRELUDE = """#define WARP 0xffffffffu
 #define LANE(k, a, b, c, d) ((k) < 2 ? ((k) < 1 ? (a) : (b)) : ((k) < 3 ? (c) : (d)))
@@ -35,7 +34,7 @@ _MIRRORS: dict[int, dict[str, tuple[int, ...]]] = {  # registers of signs, by th
     2: {"end": (1, -1)},
     4: {"side": (1, -1, 1, -1), "end": (1, 1, -1, -1), "cross": (1, -1, -1, 1)},
 }
-_SIGNS = {  # of the numbers of all threads: their register, and whether it is to be negated
+_SIGNS = {  # for signs of all threads: the register, and whether to negate it
     tuple(factor * sign > 0 for sign in signs): (name, factor < 0)
     for threads, mirrors in _MIRRORS.items()
     for name, signs in {"": (1,) * threads, **mirrors}.items()
@@ -48,11 +47,10 @@ def prelude(threads: int) -> str:
 
 
 class Split:
-    """Which numbers of the state a thread holds for its lanes alone (``fours``), and which all of them hold (``ones``).
+    """The numbers of the state that differ by lane (``fours``), and those that all threads hold (``ones``).
 
-    ``kept`` are the values that the body hands out, ``first[k]`` the position of the first part of each,
-    ``outputs[k]`` which of them output k is and its lane, or None. Thread t holds lanes t n to t n + n - 1 as parts 0
-    to n - 1.
+    ``kept`` are the values that the body returns, ``first[k]`` the position of the first part of each, ``outputs[k]``
+    the index of output k among them and its lane, or None. Thread t holds lanes t n to t n + n - 1 as parts 0 to n - 1.
     """
 
     def __init__(self, program: Program, layout: Layout, threads: int = LANES) -> None:
@@ -75,7 +73,7 @@ class Split:
         self.first = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
 
     def place(self, lane: int) -> tuple[int, int]:
-        """Return (the thread that holds a lane, as which part)."""
+        """Return (thread that holds a lane, index of the part)."""
         return divmod(lane, self.per)
 
     def _by_lane(self, outputs: Sequence[int], lanes: dict[int, tuple[int, int]]) -> set[int]:
@@ -91,7 +89,7 @@ class Split:
 
 
 def _check(program: Program, layout: Layout, threads: int) -> None:
-    """Refuse what threads cannot share."""
+    """Raise InputError for a program that the threads cannot share."""
     if threads not in THREADS or program.lanes != LANES:
         raise InputError(f"an element of {program.lanes} lanes cannot take {threads} threads: 4 lanes take 2 or 4")
     locations = layout.locations()
@@ -128,7 +126,7 @@ class LaneBody(Body):
         return [part[value] for part in self.parts] if value in self.program.wide else super().texts(value)
 
     def value(self, s: Operation) -> str:
-        """The name of a result; a wide one is computed part by part."""
+        """Return the name of a result; a wide result is computed part by part."""
         first = self._one(s)
         for k in range(1, len(self.parts)):
             if s.result in self.program.wide:
@@ -166,7 +164,7 @@ class LaneBody(Body):
         return super().value(s)
 
     def _mine(self, of_lanes: Sequence[_Of]) -> Sequence[_Of]:
-        """What the threads have as the part that is worked on."""
+        """Return the values of the current part, one per thread."""
         return of_lanes[self.part :: self.split.per]
 
     def _wide_constant(self, values: Sequence[float]) -> str:
@@ -191,7 +189,7 @@ class LaneBody(Body):
         return e.new(_chosen([self.load(*location) for location in mine]))
 
     def whole(self, operand: int, x: str, n: int) -> str:
-        """A constant that differs from lane to lane is an integer before the program runs."""
+        """Return an index; a constant that differs by lane is converted to an integer at compile time."""
         if operand not in self.program.wide or not self.is_number(operand):
             return super().whole(operand, x, n)
         clamped = [int(min(max(0.0, value), n - 1)) for value in self._mine(list(self.constants[operand]))]
@@ -212,7 +210,7 @@ class LaneBody(Body):
 
 
 def _chosen(values: Sequence[str]) -> str:
-    """One of the numbers of all threads by the number of the thread, with as few choices as it takes."""
+    """Select one of the numbers by thread, with as few selects as possible."""
     if len(set(values)) == 1:
         return values[0]
     if len(values) == 2:
@@ -228,7 +226,7 @@ def _chosen(values: Sequence[str]) -> str:
 
 
 def at_lane(offsets: Sequence[int]) -> str:
-    """The index of the thread's own number, written as a sum where the indices are evenly spaced."""
+    """Return the index of the thread's number, as a linear expression where the offsets are evenly spaced."""
     step = offsets[1] - offsets[0]
     if all(b - a == step for a, b in pairwise(offsets)):
         return f"{offsets[0]} + {step} * lane"
@@ -261,7 +259,7 @@ def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
     """Return the kernels. Threads beyond the last element keep running, because shuffles need all of a warp."""
     shared = "const real *__restrict__ rest, const real *__restrict__ shared"
     ones, threads, per = split.ones, split.threads, split.per
-    # every number of the state that a thread holds alone: (its name, where it lies, by thread)
+    # every number of the state that only one thread holds: (name, location by thread)
     own = [
         (f"four[{k * per + part}]", offsets[part::per]) for k, offsets in enumerate(split.fours) for part in range(per)
     ]
@@ -290,7 +288,7 @@ def kernels(name: str, split: Split, tape: int, one_loop: bool) -> str:
         return evaluate
 
     def result(offset: int) -> str:
-        """Where the next value of a number of the state is, in the thread that holds it."""
+        """Return the expression for the next value of a number of the state, in the thread that holds it."""
         kept, lane = split.outputs[offset]
         return f"out[{split.first[kept] + split.place(lane or 0)[1]}]"
 

@@ -64,7 +64,7 @@ class Walk:
         self.program, self.layout, self.e = program, layout, emitter
         self.locations = layout.locations()
         self.names: dict[Hashable, str] = {}
-        self.constants: dict[int, Operand] = {}  # of a wide value a tuple
+        self.constants: dict[int, Operand] = {}  # a tuple for a wide value
         self.tapes: dict[int, tuple[int, int]] = {}  # by loop or rows: (first number of its memory, numbers per row)
         self.tape_used = 0
         self.sines: dict[Hashable, Sequence[str]] = {}
@@ -101,6 +101,10 @@ class Walk:
     def stored(self, tape: tuple[int, int], slot: int, row: int) -> str:
         raise NotImplementedError
 
+    def tabled(self, table: int, column: int, region: int) -> str:
+        """Return a constant of this iteration: the column of a table in the row of a loop's counter."""
+        raise NotImplementedError
+
     def keep(self, tape: tuple[int, int], slot: int, row: int, value: str) -> None:
         """Store a number in a row."""
         raise NotImplementedError
@@ -118,6 +122,8 @@ class Walk:
             return self.saved(self.tapes[s.operands[0]], *s.detail)
         if op == "stored":
             return self.stored(self.tapes[s.operands[0]], *s.detail)
+        if op == "tabled":
+            return self.tabled(*s.detail)
         a = [self.names[x] for x in s.operands]
         if op in ("sin", "cos"):
             key = (s.operands[0], e.scope)
@@ -153,7 +159,7 @@ class Walk:
         return operand in self.constants and not np.isnan(self.constants[operand]).any()
 
     def flat(self, operands: Sequence[int], position: list, shape: Sequence[int]) -> str:
-        """The row-major index of a position, rounded down and clamped before it becomes an integer; NaN is safe."""
+        """Return the row-major index of a position, rounded down and clamped before conversion; NaN is safe."""
         e, total = self.e, ""
         for operand, x, n in zip(operands, position, shape):
             whole = self.whole(operand, x, n)
@@ -161,7 +167,7 @@ class Walk:
         return total
 
     def whole(self, operand: int, x: str, n: int) -> str:
-        """One index of a position in a table that has n along it."""
+        """Return one index of a position, in an axis of size n."""
         e = self.e
         return e.to_index(e.floor(e.minimum(e.maximum(e.const(0), x), e.const(n - 1))))
 

@@ -301,7 +301,7 @@ def operands_of(n: tuple) -> tuple[Node, ...]:
     return n[1:] if where is None else n[where]
 
 
-_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes, where not all but the first are
+_WHERE = dict.fromkeys(LEAF_OPS, slice(0)) | {  # which parts of a tuple are nodes; by default all but the first
     "repeat": slice(2, None),
     "lookup": slice(2, None),
     "rows": slice(2, None),

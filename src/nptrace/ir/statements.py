@@ -14,7 +14,8 @@ class Operation:
 
     fma = a*b + c, fms = a*b - c, fnma = c - a*b. Details: const (value,), input (position,), item (slot,), lookup
     (table,), lookup_input (first input, shape), saved (slot, region of the reading loop), stored (slot, row), rows
-    (count,), random ((word, shift, bits),). The result of rows is memory, not a number.
+    (count,), random ((word, shift, bits),), tabled (table, column, region of the loop), in C alone. The result of rows
+    is memory, not a number.
     """
 
     op: str

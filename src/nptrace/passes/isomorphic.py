@@ -189,7 +189,7 @@ class _Scope:
             seeds = [*seeds, *met]
 
     def _side_by_side(self, group: Pack) -> bool:
-        """Whether values are leaves that come into being together, or lie beside each other in one table."""
+        """Return whether values are leaves of the same kind, or adjacent entries of one table."""
         if all(v in self.made and self.made[v].op in _LOOKUPS for v in group):
             first = self.made[group[0]]
             others = [self.made[v] for v in group[1:]]

@@ -1,11 +1,11 @@
-"""Values that do not fit the registers of a GPU's thread, parked in the memory that its block shares.
+"""Parking: store values that exceed the registers of a GPU thread in the shared memory of its block.
 
-A compiler puts them into local memory, which thousands of threads do not share well: a kernel with a kilobyte of it a
-thread takes twice as long. The memory of a block is as near as a cache, and holds 200 numbers for each of 256 threads.
+A compiler would spill them to local memory, whose bandwidth thousands of threads exhaust: a kernel with a kilobyte of
+it per thread takes twice as long. Shared memory is as fast as a cache, and holds 200 numbers for each of 256 threads.
 
-The statements are ordered from the end, each time the one that leaves fewest values alive (list scheduling for register
-pressure); then a value leaves the registers when there are too many, the one whose next reader is furthest away (Belady
-1966). Every number is what it was: only its place changes.
+The statements are ordered from the end, always taking the one that leaves the fewest live values (list scheduling for
+register pressure); when there are too many, the value with the furthest next reader leaves the registers (Belady 1966).
+Results are unchanged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nptrace.ir.statements import Loop, Operation, Statement, all_loops, walk
 
 
 def parked(program: Program, registers: int) -> Program:
-    """Return a program of which no more than ``registers`` values are alive at once, but for those that are parked.
+    """Return a program with at most ``registers`` live values at any point, apart from parked ones.
 
-    Its operations ``park`` (a value, into a slot) and ``fetch`` (out of it) are for ``codegen.cuda``. A program with
-    loops, or with wide values, or one that needs no slots, is returned as it is.
+    Its operations ``park`` (store a value in a slot) and ``fetch`` (load it) are for ``codegen.cuda``. A program with
+    loops or wide values, or one that needs no slots, is returned unchanged.
     """
     if program.wide or all_loops(program.body):
         return program
@@ -33,12 +33,12 @@ def parked(program: Program, registers: int) -> Program:
 
 
 def slots(body: Sequence[Statement]) -> int:
-    """Return how many numbers a thread parks at once."""
+    """Return the number of slots per thread."""
     return 1 + max((s.detail[0] for s in walk(body) if s.op == "park"), default=-1)
 
 
 def _ordered(program: Program) -> list[Operation]:
-    """The statements but for constants, in an order in which few values are alive at once."""
+    """Return the statements except constants, in an order with few live values."""
     constants = {s.result for s in walk(program.body) if s.op == "const"}
     body = [s for s in program.body if not isinstance(s, Loop) and s.op != "const"]
     position = {s.result: k for k, s in enumerate(body)}
@@ -60,7 +60,7 @@ def _ordered(program: Program) -> list[Operation]:
     out: list[Operation] = []
     while heap:
         k = -heappop(heap)[1]
-        if k not in ready:  # offered again since, when it was cheaper
+        if k not in ready:  # queued again with a lower cost
             continue
         ready.discard(k)
         out.append(body[k])
@@ -79,19 +79,19 @@ def _ordered(program: Program) -> list[Operation]:
 
 
 class _Parking:
-    """The walk over the statements, with what is in registers and what is parked."""
+    """A walk over the statements, with the values in registers and those parked."""
 
     def __init__(self, body: Sequence[Operation], outputs: Sequence[int], registers: int) -> None:
         self.body, self.outputs, self.registers = body, list(outputs), registers
         made = {s.result for s in body}
-        self.uses: dict[int, list[int]] = defaultdict(list)  # of a value, the last first
+        self.uses: dict[int, list[int]] = defaultdict(list)  # by value, the last use first
         for x in made.intersection(outputs):
             self.uses[x].append(len(body))
         for k in reversed(range(len(body))):
             for x in set(body[k].operands) & made:
                 self.uses[x].append(k)
         self.made = made
-        self.name: dict[int, int] = {}  # of a value since it was fetched
+        self.name: dict[int, int] = {}  # current name of a value, since it was fetched
         self.held: set[int] = set()
         self.slot: dict[int, int] = {}
         self.free: list[int] = []

@@ -246,7 +246,7 @@ def _module(snapshot: StateSnapshot, module: types.ModuleType, label: str, code:
         return snapshot.see(np.random.mtrand._rand, f"{label}.random")
     if module not in code.modules:
         code.modules[module] = label
-        if type(module) is not types.ModuleType:  # its class may compute what it has
+        if type(module) is not types.ModuleType:  # its class may compute attributes
             snapshot.see(type(module), label)
     return id(module)
 

@@ -44,7 +44,7 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
     """Record the content of an object, and visit what it holds."""
     if isinstance(value, _CLOSED) or _is_tracers(type(value).__module__):
         snapshot.note(label, id(value))
-    elif isinstance(value, (logging.Logger, logging.Handler)):  # of which a tree of others is in reach
+    elif isinstance(value, (logging.Logger, logging.Handler)):  # these refer to a tree of others
         snapshot.guard.all_of(vars(value))
         snapshot.undo.append(functools.partial(vars(value).update, vars(value).copy()))
         snapshot.note(label, id(value), [(name, x) for name, x in vars(value).items() if type(x) in PLAIN])
@@ -55,7 +55,7 @@ def visit_data(snapshot: StateSnapshot, value: Foreign, label: str) -> None:
         _visit_array(snapshot, value.view(np.ndarray), label)
         if type(value) is not np.ndarray and not isinstance(value, np.memmap):
             snapshot.note(label, snapshot.see(type(value), label), snapshot.attributes(value, label))
-    elif isinstance(value, np.void):  # a row of a structured array, which may be its view
+    elif isinstance(value, np.void):  # a row of a structured array, possibly a view of it
         snapshot.guard.is_complete = False
         snapshot.note(label, str(value.dtype), id(value) if value.dtype.hasobject else value.tobytes())
     elif isinstance(value, np.flatiter):
@@ -172,7 +172,7 @@ def _visit_container(snapshot: StateSnapshot, value: object, label: str) -> bool
         snapshot.guard.attributes(value, "default_factory")
         snapshot.note(label, snapshot.see(value.default_factory, f"{label}.default_factory"))
     kind = type(value)
-    if kind.__module__ not in ("builtins", "collections"):  # it may answer for keys that it lacks
+    if kind.__module__ not in ("builtins", "collections"):  # it may return values for missing keys
         snapshot.see(kind, kind.__name__)
     snapshot.note(label, kind.__name__, len(value), inside, snapshot.attributes(value, label))
     return True
@@ -210,14 +210,28 @@ def _visit_object(snapshot: StateSnapshot, value: object, label: str) -> None:
         snapshot.iterators.append(label)
     by_address = not hasattr(value, "__dict__") and "__slots__" not in vars(kind)
     state = _pickled(snapshot, value, label) if by_address else snapshot.attributes(value, label)
-    more = None if by_address or not _keeps_more(kind) else _pickled(snapshot, value, label)
+    more = None if by_address or not _keeps_more(value, not state) else _pickled(snapshot, value, label)
     snapshot.note(label, snapshot.see(kind, kind.__name__), state, more)
 
 
-def _keeps_more(kind: type) -> bool:
-    """Return whether objects have state besides their attributes, as those of compiled standard classes have."""
-    compiled = (base for base in kind.__mro__ if base not in _ALL_ATTRIBUTES and base.__flags__ & _IMMUTABLE)
-    return any(base.__module__.partition(".")[0] in sys.stdlib_module_names for base in compiled)
+def _keeps_more(value: object, empty: bool) -> bool:
+    """Return whether an object keeps something beside its attributes: those of Python's own classes in C, and theirs.
+
+    Of others, which may be slow to copy, one without attributes (``empty``) is asked what it would be made from again.
+    """
+    kinds = [kind for kind in type(value).__mro__ if kind not in _ALL_ATTRIBUTES]
+    if any(k.__flags__ & _IMMUTABLE and k.__module__.partition(".")[0] in sys.stdlib_module_names for k in kinds):
+        return True
+    if not empty:
+        return False
+    try:
+        made_of = value.__reduce_ex__(2)
+    except Exception:  # it cannot be pickled
+        return False
+    if not isinstance(made_of, tuple):
+        return False
+    arguments, *state = made_of[1:]
+    return any(part is not None for part in state) or not all(isinstance(x, type) for x in arguments)
 
 
 def _pickled(snapshot: StateSnapshot, value: object, label: str) -> object:

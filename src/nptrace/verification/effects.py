@@ -51,7 +51,7 @@ def _words(function: object) -> list[str]:
     if (getattr(function, "__module__", None), name) in _SETTINGS:
         return [f"reads a setting of the process ({name})"]
     if isinstance(owner, queue.SimpleQueue) or (isinstance(owner, _LOCKS) and name == "locked"):
-        return [f"asks what other threads do ({name})"]
+        return [f"reads the state of other threads ({name})"]
     if isinstance(owner, (io.IOBase, socket.socket)):
         return [f"reads or writes a file ({name})"]
     return []

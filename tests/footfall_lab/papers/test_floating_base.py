@@ -30,7 +30,7 @@ def test_every_claim_is_judged_as_recorded(outcome: Outcome) -> None:
 
 def test_identities_hold_to_rounding(outcome: Outcome) -> None:
     errors = {c.id: c.measured for c in outcome.claims if c.unit == "relative error"}
-    assert len(errors) == 13
+    assert len(errors) == 14
     assert all(isinstance(e, float) and e < 1e-10 for e in errors.values()), errors
     assert outcome.claim("quadruped_16_modes").measured == 16
     assert outcome.claim("biped_4_modes_12_transitions").measured == "4, 12"

@@ -88,7 +88,7 @@ def test_claims_follow_the_runs_either_way() -> None:
     for id in ("flexible_spine_saves_energy", "symmetrical_gaits_bend_less"):  # no number: nothing to assess
         assert fell[id].verdict == "not_testable"
         assert fell[id].measured is None
-        assert "stays up" in fell[id].note
+        assert "without a fall" in fell[id].note
         assert "falls" in fell[id].note
     assert fell["elastic_spine_in_many_gaits"].verdict == "not_shown"
     still = judged(made_up({"actuated": 0.5}, falls="actuated"))

@@ -166,7 +166,7 @@ def _decoupled(robot: Robot) -> Claim:
 
 
 def _sparse(robot: Robot) -> Claim:
-    """M by (20) from all columns of the link Jacobians, and from those that are not zero; a solve beside."""
+    """Compare M by (20) from all columns of the link Jacobians, from nonzero columns only, and with a solve."""
     from scipy.sparse import csc_matrix
     from scipy.sparse.linalg import spsolve
 
@@ -194,7 +194,7 @@ def _sparse(robot: Robot) -> Claim:
         "sparse_matrices_save_time",
         took["nonzero"] / took["all"],
         f"{1e9 * took['nonzero'] / 256:.0f} against {1e9 * took['all'] / 256:.0f} ns, many states in a call; they agree"
-        f" to {apart:.0e}. Kept as a sparse matrix afterwards it saves nothing at this size: a solve with M takes SciPy"
+        f" to {apart:.0e}. A sparse matrix then saves nothing at this size: a solve with M takes SciPy"
         f" {1e6 * took['sparse']:.0f} us sparse and {1e6 * took['dense']:.0f} us dense.",
     )
 
@@ -202,7 +202,7 @@ def _sparse(robot: Robot) -> Claim:
 def _summed(
     J: Float[ndarray, "n 6 nv"], inertia: Float[ndarray, "n 6 6"], columns: tuple[tuple[int, ...], ...]
 ) -> Float[ndarray, "nv nv"]:
-    """M by (20), from some columns of each link's Jacobian."""
+    """Return M by (20), from some columns of each link's Jacobian."""
     total = np.zeros((J.shape[2], J.shape[2]))
     for k, used in enumerate(columns):
         part = J[k][:, list(used)]

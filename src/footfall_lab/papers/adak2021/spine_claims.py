@@ -38,17 +38,17 @@ def cases() -> list[SpineCase]:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one start says of a sentence: a number for its bound, or whether it is so."""
+    """The result of one start for a sentence: a number for its bound, or whether it holds."""
 
     id: str
     value: float | str
     words: str
-    holds: bool | None = None  # of a sentence without a number
-    missing: str = ""  # what there is no number for want of
+    holds: bool | None = None  # for a sentence without a number
+    missing: str = ""  # the reason why there is no number
 
     @property
     def good(self) -> bool:
-        """Whether the sentence holds in this start."""
+        """Return whether the sentence holds for this start."""
         if self.missing:
             return False
         if self.holds is not None:
@@ -59,7 +59,7 @@ class Finding:
 
 @dataclass
 class Spines:
-    """All runs from one start, and what is asked of them."""
+    """All runs from one start, and the claims that they assess."""
 
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]]
 
@@ -85,7 +85,7 @@ class Spines:
         return float(np.mean([row[key] for row in self.rows(case, runs)]))
 
     def best(self, kinds: Sequence[str], runs: Sequence[Run], **having: float) -> SpineCase | None:
-        """Return the case of least cost that stays up in all runs; None if every one falls."""
+        """Return the case of least cost that stays up in all runs; None if all cases fall."""
         able = [
             case
             for case in cases()
@@ -111,7 +111,7 @@ class Spines:
 
     # -- findings ------------------------------------------------------------------------------------------------------
     def findings(self) -> list[Finding]:
-        """What this start says of every sentence that the runs can answer."""
+        """Return the findings of this start for every sentence that the runs can assess."""
 
         def over_rigid(id: str, key: str, kinds: Sequence[str], runs: Sequence[Run], why: str = "") -> Finding:
             ratio, words = self.ratio(key, kinds, runs)
@@ -141,7 +141,7 @@ class Spines:
         ]
 
     def _hops(self) -> Finding:
-        """The rise in the air, in a bound that has a flight; that of ours need not have one."""
+        """Return the rise in flight, in a bound with a flight phase; ours may not have one."""
         ratio, words = self.ratio("hop_height", ["actuated"], BOUND)
         rigid = self.mean(RIGID, "hop_height", BOUND)
         words = f"{words} Heights in m; the range of the height, which is not hopping, is a separate claim."
@@ -278,7 +278,7 @@ class Spines:
 
 @dataclass
 class Starts:
-    """The runs from every start: what the sentences are judged by."""
+    """The runs from every start, by which the sentences are assessed."""
 
     each: list[Spines]
 

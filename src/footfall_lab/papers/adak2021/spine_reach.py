@@ -1,4 +1,4 @@
-"""Sentences of the survey of Adak et al. 2021 about what a spine does for the reach and the velocity of a foot."""
+"""Claims of the survey of Adak et al. 2021 about the effect of a spine on the reach and the velocity of a foot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nptrace.array_types import Float
 NAME = "adak2021"
 FOOT, SPINE = "LF", "spine_pitch"
 CUBE, BAND = 0.05, 0.01  # [m]
-STEPS = (15, 41, 41, 21)  # postures of abad, hip, knee and the spine, evenly within their limits
+STEPS = (15, 41, 41, 21)  # postures of abad, hip, knee and spine, evenly spaced within their limits
 
 
 def claims(robot: Robot) -> list[Claim]:
@@ -48,11 +48,11 @@ def claims(robot: Robot) -> list[Claim]:
 
 
 def reach(robot: Robot, steps: int) -> Float[ndarray, "n 3"]:
-    """Return places of a foot in the axes of the main body, on a grid of joints within their limits [m].
+    """Return positions of a foot in axes of the main body, on a grid of joint angles within limits [m].
 
     Args:
         robot: The robot.
-        steps: Postures of the spine; 1 holds it straight.
+        steps: Postures of the spine; 1 keeps it straight.
     """
     names = [f"{FOOT}_abad", f"{FOOT}_hip", f"{FOOT}_knee", SPINE]
     limits = {joint.name: (joint.lower, joint.upper) for joint in robot.joints}

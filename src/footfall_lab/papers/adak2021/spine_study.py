@@ -63,7 +63,7 @@ class WatchedSpine:
     flight: Scalar  # ticks without a foot on the ground
     left: Scalar  # height of the centre of mass when a foot last touched [m]
     hop: Scalar  # its largest rise above that, while none touches [m]
-    shove: Scalar  # horizontal, of the ground on the robot, filtered [N]
+    shove: Scalar  # horizontal ground reaction force, filtered [N]
     shoved: Scalar  # the largest of these [N]
 
 
@@ -161,14 +161,14 @@ class Machine:
     def run(
         self, runs: Sequence[tuple[SpineCase, str, float, float]], starts: Float[ndarray, "n legs"] | None = None
     ) -> list[dict[str, float]]:
-        """Perform every (case, gait, speed [m/s], friction), all at once.
+        """Run every (case, gait, speed [m/s], friction) in one batch.
 
         Args:
             runs: One tuple per robot.
-            starts: What is added to the joints of the legs of each robot at the start [rad].
+            starts: Offsets of the leg joints of each robot at the start [rad].
 
         Returns:
-            The figures of each.
+            The results of each run.
         """
         n = len(runs)
         numbers = [{"ground.friction": mu, **case.numbers(self.springs)} for case, _, _, mu in runs]
@@ -274,12 +274,12 @@ def measured(
         cases: The spines.
         speeds: Commanded [m/s], by gait.
         frictions: Coefficients of the ground.
-        robot: Any with a spine, or the name of one of the library.
-        start: Seed of the start; the robots of all cases begin alike.
+        robot: Any robot with a spine, or the name of a library robot.
+        start: Seed of the start; the robots of all cases start alike.
         noise: Standard deviation of the joints of the legs at the start [rad].
 
     Returns:
-        Figures by case, gait, speed and friction.
+        Results by case, gait, speed and friction.
     """
     found: dict[tuple[SpineCase, str, float, float], dict[str, float]] = {}
     lanes = [(gait, v, mu) for gait, values in (speeds or SPEEDS).items() for v, mu in product(values, frictions)]
@@ -293,7 +293,7 @@ def measured(
 
 
 def leg_joints(robot: Robot) -> list[str]:
-    """Return the joints that are no part of the spine."""
+    """Return the joints that are not part of the spine."""
     spine = set(spine_joints(robot))
     return [name for name in robot.joint_names if name not in spine]
 
@@ -321,7 +321,7 @@ def case(
         stiffness: Stiffness of its springs [N m/rad].
         phase: Phase of its motors [cycles].
         swing: Amplitude of its motors [rad].
-        robot: Any with a spine, or the name of one of the library.
+        robot: Any robot with a spine, or the name of a library robot.
 
     Returns:
         survived [fraction of runs], speed [m/s], cost_of_transport, leg_work [the legs' part of that cost],

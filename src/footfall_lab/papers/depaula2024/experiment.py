@@ -564,7 +564,7 @@ Value = TypeVar("Value")
 
 
 def _iterated() -> Claim:
-    """Algorithm 1 by a loop over the parent array, and by a function that calls itself; the same products."""
+    """Compare Algorithm 1 by a loop over the parent array and by recursion, with the same products."""
     robot, v = library.load(ROBOT, rotors="none"), np.random.default_rng(5).normal(size=18)
     local = [X.motion_matrix() for X in joint_transforms(robot, robot.state("stand")[0])]
     turning = zip(robot.tree.bodies[1:], v[6:])

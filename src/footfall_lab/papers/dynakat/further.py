@@ -237,7 +237,7 @@ def _matrices(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]) ->
 
 
 def _derived_once(robot: Robot) -> Claim:
-    """The foot's pose by the expressions written out once, and by the product of Table I's matrices."""
+    """Compare the foot's pose by expressions derived once and by the product of the matrices of Table I."""
     formula = derive(robot, "forward_kinematics", leg="RF", form="python", digits=17)
     written, mount = _imported(formula.text).forward_kinematics, leg_chain(robot, "RF").screws[0].point
     rows = [(row.theta, row.d, row.a, np.cos(row.alpha), np.sin(row.alpha), row.joint is not None) for row in table()]
@@ -263,7 +263,7 @@ def _derived_once(robot: Robot) -> Claim:
 
 
 def _imported(text: str) -> ModuleType:
-    """Return a module of a file with this text, as matlabFunction makes a file of a function."""
+    """Return a module imported from a file with this text, as matlabFunction writes a function to a file."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "formula.py"
         file.write_text(text, encoding="utf-8")
@@ -276,7 +276,7 @@ def _imported(text: str) -> ModuleType:
 
 
 def _singular_closed(robot: Robot, count: int) -> Claim:
-    """The closed form on the targets that FABRIK is asked of, told how the last link stands."""
+    """Run the closed form on the targets of FABRIK, with the angle of the last link given."""
     targets, _, postures = singular_cases(robot, count)
     leg, missed, nothing = leg_chain(robot, "LF"), 0, 0
     for target, posture in zip(targets, postures):
@@ -331,7 +331,7 @@ def _limp(robot: Robot) -> Claim:
 
 
 def _through_joints(robot: Robot) -> Claim:
-    """What a control does at once: forces on the joints alone, accelerations of all."""
+    """Assess the instantaneous effect of control: forces on joints only, accelerations of all coordinates."""
     states, worst, least = random_states(robot, 20, seed=11), 0.0, np.inf
     rng = np.random.default_rng(12)
     for q, v in zip(states.q, states.v):

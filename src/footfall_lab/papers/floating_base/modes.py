@@ -147,7 +147,7 @@ def one_legged(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
 
 
 def embedded(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
-    """Velocities of the feet that stand, by a random velocity in the minimal coordinates of every mode."""
+    """Assess the velocities of standing feet for random velocities in the minimal coordinates of every mode."""
     rng, errors = np.random.default_rng(13), [0.0]
     for robot, q, *_ in every(robots, states):
         J = contact_jacobian(robot, q)
@@ -159,8 +159,8 @@ def embedded(robots: Sequence[Robot], states: Sequence[States]) -> Claim:
     return assess(
         "constraints_are_embedded",
         worst(errors),
-        "a random velocity in the coordinates of every mode; velocities of the feet that stand, over the largest of all"
-        " feet, or 1 m/s",
+        "a random velocity in the coordinates of every mode; velocities of the standing feet, relative to the largest"
+        " of all feet, or 1 m/s",
     )
 
 
@@ -186,8 +186,7 @@ def minimal_dynamics(robots: Sequence[Robot], states: Sequence[States]) -> Claim
     return assess(
         "minimal_dynamics",
         _hopper_error(),
-        "20 random states; the torques of the joints are mapped by the derivative of the one set of coordinates by the"
-        " other",
+        "20 random states; joint torques are mapped by the derivative of one set of coordinates by the other",
     )
 
 

@@ -245,12 +245,12 @@ def burrs(runs: dict[str, Run], walks: dict[str, Run], others: dict[str, float])
     )
 
 
-PRECISE = 1.0 / 15.0  # of the chosen play: one minute of arc
-LEFT = 0.1  # of the burrs, at most, for them to be eliminated
+PRECISE = 1.0 / 15.0  # fraction of the chosen backlash: one minute of arc
+LEFT = 0.1  # largest fraction of the burrs that may remain
 
 
 def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
-    """Whether precise gears and control by the model leave nothing of the burrs."""
+    """Assess whether precise gears and model-based control eliminate the burrs."""
     rough = {}
     for name, play in (("rigid", None), ("chosen", 1.0), ("precise", PRECISE)):
         armatures = {f"{joint}.armature": J for joint, J in zip(robot.joint_names, rotor_inertias(robot))}
@@ -267,6 +267,6 @@ def eliminated(robot: Robot, plan: MotionPlan) -> Claim:
         "burrs_can_be_eliminated",
         rough["precise"] / rough["rigid"],
         f"{words} mrad/s, rigid drives and gears of 15 minutes and of one minute of arc, torques by the screw system:"
-        f" {100.0 * left:.0f} % of the burrs are left. The belt's friction is as it was.",
+        f" {100.0 * left:.0f} % of the burrs remain. The friction of the belt is unchanged.",
         holds=rough["chosen"] > rough["rigid"] and left <= LEFT,
     )

@@ -227,7 +227,7 @@ class WalkFindings:
         )
 
     def _half_steps(self) -> Claim:
-        """The body's way in the swings of the trot, by its plan."""
+        """Assess the displacement of the body in the swings of the trot, by its plan."""
         plan, swing = self.runs["trot"].plan, SWING_TIME
         begins, ends = plan.rest, plan.duration - plan.rest  # type: ignore[attr-defined]
         count = round((ends - begins) / swing)
@@ -238,8 +238,8 @@ class WalkFindings:
             NAME,
             "half_step_in_the_same_time",
             float(worst),
-            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to even speed at a"
-            " constant acceleration it is a half exactly.",
+            f"{count} swings of {swing:g} s: {', '.join(f'{way:.2f}' for way in ways)}. From rest to uniform speed at"
+            f" constant acceleration it is exactly a half.",
         )
 
     def _three_feet(self) -> Claim:
@@ -292,7 +292,7 @@ class WalkFindings:
         )
 
     def _cause(self) -> Claim:
-        """How much of the change at the switches is left without what the foot's own force makes of the torque."""
+        """Assess the change of torque at contact switches without the contribution of the foot's force."""
         walk = self.runs["walk"]
         rec, knee, foot = walk.rec, walk.joint(KNEE), self.robot.foot_index(KNEE[:2])
         shares, apart, width = [], 10e-3, 5e-3
@@ -309,9 +309,9 @@ class WalkFindings:
             NAME,
             "switch_jumps_by_external_forces",
             max(lifts, lands),
-            f"What is left of the change without the foot's own force: {lands:.2f} at touchdowns, {lifts:.2f} at"
+            f"The remaining change without the force of the foot: {lands:.2f} at touchdowns, {lifts:.2f} at"
             " lift-offs. The impact between, a few milliseconds long, is balanced by accelerations and hardly by the"
-            " motor: the torque changes because the foot carries.",
+            " motor: the torque changes because the foot carries load.",
             holds=max(lifts, lands) <= 0.5,
         )
 
