@@ -43,6 +43,23 @@ def ends_in_a_loop(x):
     return for_all @ W[2]
 
 
+def counted(x):
+    """A short loop that reads its counter, which is part of a longer function."""
+    y = np.tanh(x @ W[0])
+    total = nptrace.repeat(7, lambda k, c: c + k * y[0] * x[1], 0.0)
+    return (y * total) @ W[2]
+
+
+def wide(x):
+    """A matrix whose columns a loop looks up, with a bias and an activation behind it."""
+    given, rows = np.tanh(x @ W[0]), np.arange(20)
+
+    def column(k, y):
+        return np.concatenate([y[1:], np.stack([np.sum(nptrace.lookup(W[1], rows, k) * given)])])
+
+    return elu(nptrace.repeat(20, column, np.zeros(20)) + B[1]) @ W[2]
+
+
 FUNCTIONS = {
     "tanh": (network, 3),
     "elu": (lambda x: network(x, elu), 3),
@@ -51,6 +68,8 @@ FUNCTIONS = {
     "sparse": (lambda x: network(x, weights=(W[0], SPARSE, W[2])), 2),
     "residual": (residual, 3),
     "loop": (ends_in_a_loop, 2),
+    "counted": (counted, 2),
+    "wide": (wide, 3),
     "small": (lambda x: x[:5] @ W[0][:5, :7] * x[5], 0),
 }
 
@@ -81,7 +100,7 @@ def built(folder, name, **options):
 @pytest.mark.parametrize(
     ("name", "options"),
     [(name, {}) for name in FUNCTIONS]
-    + [(name, {"limit": 12}) for name in ("elu", "residual", "loop")]  # several functions
+    + [(name, {"limit": 12}) for name in ("elu", "residual", "loop", "counted", "wide")]  # several functions
     + [("residual", {"dtype": np.float32})],
     ids=str,
 )

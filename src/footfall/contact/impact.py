@@ -36,15 +36,15 @@ def stopping_impulses(
 
     ``rows`` may be traced: inactive ones become rows of the identity. ``damping`` is added to A as a share of its mean
     diagonal, which makes sets of contacts solvable that hold a body more than once; rows with more of it carry less.
-    Positive velocities that are wanted close gaps, and may give a body some energy, ``lift · λ / 2``: for jammed
-    contacts, where it is many times that of each contact alone, these velocities are reduced accordingly.
+    To stop takes energy; velocities that are wanted, which close gaps, give back ``wanted · λ / 2``. Contacts that are
+    jammed, where it is many times that of each contact alone, get as much less of them.
     """
     held = A * (rows[:, None] * rows[None, :])
     slack = (damping + np.zeros(len(rows))) * (sum(A[k, k] for k in range(len(rows))) / len(rows))
     for k in range(len(rows)):
         held[k, k] = held[k, k] + slack[k] + (1.0 - rows[k])
-    factors, lift = dense_factor(held), rows * np.maximum(wanted, 0.0)
-    stopped, lifted = dense_solve(*factors, rows * (wanted - V) - lift), dense_solve(*factors, lift)
+    factors, lift = dense_factor(held), rows * wanted
+    stopped, lifted = dense_solve(*factors, -rows * V), dense_solve(*factors, lift)
     energy, alone = lift @ lifted, sum(lift[k] * lift[k] / A[k, k] for k in range(len(rows)))
     most = _LIFTS * alone
     return stopped + np.where(energy > most, np.sqrt(most / np.where(energy > most, energy, 1.0)), 1.0) * lifted

@@ -149,18 +149,21 @@ class Stance(ContactModel):
 
         first = hold(0.0, (ahead, ahead, np.zeros(3 * len(points))))
         last = nptrace.repeat(4 * len(points), hold, first, until=settled, check_first=True)
-        mode, rows = last[1], _rows(last[1], last[0])
-        shared, beyond, damping = self._share(space, wanted, rows, _never_pulling(last[2]), _EXCESS * dt)
+        found = settled(last)
+        # where feet are jammed no set of them holds without pulling: all of them do, which takes energy and gives none
+        touches, mode, impulses = (np.where(found, a, b) for a, b in zip(last, first))
+        rows = _rows(mode, touches)
+        shared, beyond, damping = self._share(space, wanted, rows, impulses, _EXCESS * dt)
 
         def as_found(_: ndarray) -> ndarray:
             """Solve with the feet and the damping that were found: derivatives are taken here, not through the
             search for them.
             """
             held = nptrace.stop_gradient((rows, damping))
-            return _never_pulling(stopping_impulses(space.A, space.V_free, wanted, *held))
+            return stopping_impulses(space.A, space.V_free, wanted, *held)
 
         impulses, excess = nptrace.custom_fixed_point(shared, as_found), nptrace.stop_gradient(beyond) * (1.0 / dt)
-        missed = (excess > _EXCESS) | ~settled(last)
+        missed = (excess > _EXCESS) | ~found
         after: Memory = {
             "mode": mode,
             "excess": excess,
@@ -239,11 +242,6 @@ def _sinks(
 
 def _normals(rows: Float[ndarray, "nc"]) -> Float[ndarray, "ns"]:
     return np.stack([rows[k] for k in range(2, len(rows), 3)])
-
-
-def _never_pulling(impulses: Float[ndarray, "nc"]) -> Float[ndarray, "nc"]:
-    """Return impulses without pulling ones, which remain only where no valid set of feet was found."""
-    return np.stack([np.where(impulses[3 * (k // 3) + 2] < 0.0, 0.0, impulses[k]) for k in range(len(impulses))])
 
 
 def _excess(space: ContactSpace, impulses: Float[ndarray, "nc"]) -> Scalar:

@@ -64,7 +64,7 @@ class ServoModel:
                     f"{key} of the servos of robot '{robot.name}' must be one number or {robot.nj} of them"
                 )
 
-    def goal(self, position: Float[ndarray, "nj"]) -> Float[ndarray, "nj"]:
+    def goal(self, position: Float[ndarray, "nj"] | float) -> Float[ndarray, "nj"]:
         """Return the commanded positions in whole steps of the resolution [rad]; halves are rounded up."""
         step = np.where(self.resolution > 0.0, self.resolution, 1.0)
         return np.where(self.resolution > 0.0, step * np.floor(position / step + 0.5), position)

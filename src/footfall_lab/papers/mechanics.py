@@ -17,7 +17,7 @@ from nptrace.array_types import Float
 
 
 def hat(a: ndarray) -> Float[ndarray, "3 3"]:
-    """Return the matrix of a x."""
+    """Return the cross product matrix of a: hat(a) @ b = a x b."""
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 

@@ -132,7 +132,7 @@ def ours(name: str) -> BallRow:
 
 
 def mujocos() -> BallRow:
-    """Run the tests in MuJoCo: default contact; bounces with stiff undamped contact, the closest that it has."""
+    """Run the tests in MuJoCo: default contact; bounces with stiff undamped contact, the closest available."""
     mj, dt, count = library(), 1e-3, 1000
 
     def run(

@@ -69,7 +69,7 @@ class _Run:
         self.values: dict[int, PyTree] = {}
         self.tapes: dict[int, dict[int, list]] = {}
         self.indices: dict[int, int] = {}
-        self.block: tuple[list, tuple[np.ndarray, ...]] | None = None  # the last random block, by its operands
+        self.block: tuple[list, tuple[np.ndarray | int, ...]] | None = None  # the last random block, by its operands
         self.tables = [np.asarray(t, inputs.dtype) for t in program.tables]
 
     def statements(self, body: Sequence[Statement]) -> None:

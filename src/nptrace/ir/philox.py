@@ -11,7 +11,7 @@ target; those of NumPy are here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -21,22 +21,22 @@ _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the key between rounds: the golden ratio and sqrt(3) - 1
 LARGEST_WORD = 2**16 - 1
 
-Word: TypeAlias = Any  # a 32-bit word of the target
+W = TypeVar("W")  # a 32-bit word of the target
 Part: TypeAlias = tuple[int, int, int]  # (word 0 to 3 of a block, bits below it, bits in it: at most 24)
 
 
-class Integers(Protocol):
+class Integers(Protocol[W]):
     """Arithmetic modulo 2^32."""
 
-    def word_product(self, a: Word, factor: int) -> tuple[Word, Word]:
-        """(high, low) word of a product."""
+    def word_product(self, a: W, factor: int) -> tuple[W, W]:
+        """Return the (high, low) words of a product."""
         ...
 
-    def word_add(self, a: Word, b: int) -> Word: ...
-    def word_xor(self, a: Word, b: Word) -> Word: ...
+    def word_add(self, a: W, b: int) -> W: ...
+    def word_xor(self, a: W, b: W) -> W: ...
 
 
-def philox(e: Integers, counter: Sequence[Word], key: Sequence[Word]) -> tuple[Word, ...]:
+def philox(e: Integers[W], counter: Sequence[W], key: Sequence[W]) -> tuple[W, ...]:
     """Return four random words for a counter of four words and a key of two."""
     (c0, c1, c2, c3), (k0, k1) = counter, key
     for k in range(ROUNDS):
@@ -76,7 +76,7 @@ class PythonIntegers:
         return a ^ b
 
 
-def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Word, ...]:
+def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[np.ndarray | int, ...]:
     """Return four random words, from 16-bit words that are numbers or arrays."""
     if not all(isinstance(x, float) for x in (*counter, *key)):
         return philox(NumPyIntegers(), joined(counter), joined(key))
@@ -85,7 +85,7 @@ def block(counter: Sequence[Any], key: Sequence[Any]) -> tuple[Word, ...]:
     return philox(PythonIntegers(), words[: COUNTER_WORDS // 2], words[COUNTER_WORDS // 2 :])
 
 
-def part_of(words: Sequence[Word], part: Part) -> Word:
+def part_of(words: Sequence[np.ndarray | int], part: Part) -> np.ndarray | int:
     """Return some bits of a block as integers."""
     word, shift, bits = part
     found = words[word]

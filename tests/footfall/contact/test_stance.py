@@ -168,7 +168,7 @@ def test_named_feet_stand_from_the_start():
         (
             {"stands": ("LF",)},
             {"height": 0.02},
-            "inconsistent stance: 'LF' should be in contact at the start but is 20.0 mm over",
+            "inconsistent stance: 'LF' should be in contact at the start but is 20.0 mm above",
         ),
         (
             {"stands": ("RH",)},

@@ -15,6 +15,8 @@ from footfall.errors import InputError
 from footfall.sim import Brake, JointModel
 from footfall.sim.equations_of_motion import State
 from footfall.sim.joints import FOREVER, parse_brake
+from footfall.sim.run_options import RunOptions
+from footfall.sim.runfile import plan
 from footfall.sim.step import integrate_step
 from footfall.sim.tick import Inputs, rollout_tick
 
@@ -159,3 +161,24 @@ def test_what_has_no_brake_has_neither_their_memory_nor_their_operations():
 def test_what_makes_no_brake_is_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
+
+
+def test_the_command_line_gives_brakes_and_takes_the_power():
+    """Options, run files and the words that repeat a run are one record."""
+    options = RunOptions(robot="mini_cheetah", controller="hold", brakes="20:0.1", power_loss=0.2, duration=0.4)
+    joints = plan(ff.load("mini_cheetah"), options).simulation.model.world.joints
+    assert (joints.brake.torque, joints.brake.release, joints.power_loss) == (20.0, 0.1, 0.2)
+    plain = plan(ff.load("mini_cheetah"), dataclasses.replace(options, brakes=None, power_loss=None))
+    assert plain.simulation.model.world.joints == JointModel()
+
+
+def test_a_run_goes_on_from_a_checkpoint_with_its_brakes_and_power(tmp_path):
+    robot, joints = ff.load("mini_cheetah"), JointModel(brake=Brake(20.0), power_loss=0.05)
+    hold = ff.control.Hold("stand", 60.0, 1.5, 1000)
+    whole = ff.Simulation(robot, hold, joints=joints).run(0.08)
+    sim = ff.Simulation(robot, hold, joints=joints)
+    sim.run(0.04)
+    sim.checkpoint(tmp_path / "middle")
+    again = ff.Simulation(robot, hold, joints=joints)
+    again.resume(tmp_path / "middle")
+    assert (again.run(0.04).q[-1] == whole.q[-1]).all()

@@ -191,7 +191,7 @@ def _first(holds: Callable[[float, Sequence[float]], bool], constants: Sequence[
 
 
 def largest_steps(robot: Robot, quick: bool = False) -> tuple[LargestStep, ...]:
-    """Return steps of hard contact, springs with their best dampers, Hertz as printed, and ours, implicit."""
+    """Return the largest steps with hard contact, springs with their best dampers, and Hertz printed and implicit."""
     load = weight_of(robot.mass) / 4
     hard = StandingRobot(robot, Complementarity(method="least_squares")).largest()
     made = [LargestStep(name="hard", stands=hard[0], trots=hard[1], sink=0.0, kind="hard")]

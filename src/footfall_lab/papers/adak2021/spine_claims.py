@@ -85,7 +85,7 @@ class Spines:
         return float(np.mean([row[key] for row in self.rows(case, runs)]))
 
     def best(self, kinds: Sequence[str], runs: Sequence[Run], **having: float) -> SpineCase | None:
-        """Return the case of least cost that stays up in all runs; None if every one falls."""
+        """Return the case of least cost that stays up in all runs; None if all cases fall."""
         able = [
             case
             for case in cases()
