@@ -22,6 +22,7 @@ from footfall.dynamics.factor import dense_factor, dense_solve
 from nptrace.array_types import Float
 
 _TINY = 1e-18  # [m²/s²], so that the root has a slope
+_SLOW = 1e-5  # [m²/s²]: feet at rest lift each other at less, by joints that push against one another
 _LIFTS = 10.0  # times the energy of lifting each contact alone: contacts that lift a body together need more
 
 
@@ -45,7 +46,7 @@ def stopping_impulses(
         held[k, k] = held[k, k] + slack[k] + (1.0 - rows[k])
     factors, lift = dense_factor(held), rows * wanted
     stopped, lifted = dense_solve(*factors, -rows * V), dense_solve(*factors, lift)
-    energy, alone = lift @ lifted, sum(lift[k] * lift[k] / A[k, k] for k in range(len(rows)))
+    energy, alone = lift @ lifted, sum((lift[k] * lift[k] + _SLOW) / A[k, k] for k in range(len(rows)))
     most = _LIFTS * alone
     return stopped + np.where(energy > most, np.sqrt(most / np.where(energy > most, energy, 1.0)), 1.0) * lifted
 
