@@ -46,7 +46,7 @@ def stopping_impulses(
         held[k, k] = held[k, k] + slack[k] + (1.0 - rows[k])
     factors, lift = dense_factor(held), rows * wanted
     stopped, lifted = dense_solve(*factors, -rows * V), dense_solve(*factors, lift)
-    energy, alone = lift @ lifted, sum((lift[k] * lift[k] + _SLOW) / A[k, k] for k in range(len(rows)))
+    energy, alone = lift @ lifted, sum((lift[k] * lift[k] + _SLOW) / held[k, k] for k in range(len(rows)))
     most = _LIFTS * alone
     return stopped + np.where(energy > most, np.sqrt(most / np.where(energy > most, energy, 1.0)), 1.0) * lifted
 

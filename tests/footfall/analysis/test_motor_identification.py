@@ -145,7 +145,7 @@ def test_a_robot_takes_what_was_identified(tmp_path, hanging):
     np.testing.assert_allclose(motors.gain, found.table[:, COLUMNS.index("gain")])
     np.testing.assert_allclose(effects.static_ratio, found.table[:, 3])
     np.testing.assert_allclose(MotorModel.read(tmp_path / "motors.json").bias, motors.bias)
-    with pytest.raises(InputError, match=r"other joints|not of"):
+    with pytest.raises(InputError, match="pendulum"):
         read_identified(tmp_path / "motors.json", pendulum(1))
 
 

@@ -122,7 +122,7 @@ def test_run_stops_where_legs_meet(tmp_path):
     rec = sim.run(0.5, tmp_path / "met.mcap")
     assert sim.stopped is not None
     assert sim.stopped.kind == "self_collision"
-    assert "met" in sim.stopped.message
+    assert "foot LF" in sim.stopped.message
     assert rec.time[-1] == pytest.approx(sim.stopped.time)
     assert rec["self_distance"][-1] <= 0 < rec["self_distance"][-2]
     assert not rec.meta["fell"]
