@@ -201,7 +201,7 @@ def test_plots_are_drawn(seen):
     seen.picture("plots")
     until(lambda: seen.page.locator(".uplot canvas").count() >= 9)
     seen.page.get_by_role("tab", name="Help").click(timeout=SLOW)
-    seen.text("pause or go on")
+    seen.text("pause or continue")
     seen.picture("help")
     seen.page.get_by_role("tab", name="Drive").click(timeout=SLOW)
 
