@@ -1,4 +1,4 @@
-"""What a notebook in the browser does, where there is NumPy, Matplotlib, and no thread and no process.
+"""Run what a notebook in the browser can run: NumPy and Matplotlib alone, without threads or processes.
 
 A script for ``test_numpy_alone.py``; by hand: ``python tests/numpy_alone.py``. Other packages cannot be imported, nor
 modules of the standard library that Pyodide lacks.

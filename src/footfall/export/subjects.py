@@ -1,4 +1,4 @@
-"""What can be exported as C: functions of a robot, its step, inverse kinematics, contact model, and controllers.
+"""Subjects of the export to C: functions of a robot, its step, inverse kinematics, contact model, and controllers.
 
 Everything is traced as it runs here; the test beside each C file compares it with plain NumPy.
 """

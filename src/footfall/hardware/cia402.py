@@ -64,9 +64,8 @@ class Mode(Enum):
 
 
 _S = DriveState
-# transition 2
 TRANSITIONS: dict[tuple[DriveState, ControlCommand], DriveState] = {
-    (_S.SWITCH_ON_DISABLED, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # 2
+    (_S.SWITCH_ON_DISABLED, ControlCommand.SHUTDOWN): _S.READY_TO_SWITCH_ON,  # transition 2
     (_S.READY_TO_SWITCH_ON, ControlCommand.SWITCH_ON): _S.SWITCHED_ON,  # transition 3
     (_S.READY_TO_SWITCH_ON, ControlCommand.ENABLE_OPERATION): _S.OPERATION_ENABLED,  # transitions 3 and 4
     (_S.READY_TO_SWITCH_ON, ControlCommand.QUICK_STOP): _S.SWITCH_ON_DISABLED,  # transition 7

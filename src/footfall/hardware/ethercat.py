@@ -34,7 +34,7 @@ class EthercatError(FootfallError):
 
 @dataclass(frozen=True, kw_only=True)
 class DriveReading:
-    """What a drive reports in a cycle, in its own units."""
+    """Values that a drive reports in a cycle, in the units of the drive."""
 
     status: int  # status word
     mode: int

@@ -83,7 +83,7 @@ def test_nothing_is_said_of_the_default_law(name):
 
 @pytest.mark.parametrize("damping", [0.0, 0.02])
 def test_a_joint_spring_that_the_step_damps_is_warned_of_by_as_much_as_it_is_damped(damping):
-    """A rod on a spring loses as much as the warning's formula says, and no word is said where that does not show."""
+    """A rod on a spring loses as much energy as the warning states; a negligible loss gives no warning."""
     robot, I = pendulum(1, 0.3, 0.5, stiffness=20.0, damping=damping), 0.5 * 0.3**2 / 3  # noqa: E741 as in papers
     joints = ff.sim.JointModel(motor_limits=False, dry_friction=False, end_stops=False)
     options = {"gravity": (0.0, 0.0, 0.0), "start": ([0.1], [0.0]), "joints": joints}

@@ -45,7 +45,7 @@ class Device:
 
 
 class Bus:
-    """What of pysoem's Master is used."""
+    """A simulated bus with the part of pysoem's Master that is used."""
 
     def __init__(self, count: int = 3, silent: int = 0, stuck: bool = False) -> None:
         self.slaves, self.silent, self.stuck = [Device() for _ in range(count)], silent, stuck

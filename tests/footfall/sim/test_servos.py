@@ -26,7 +26,7 @@ def swaying(size=0.2, rate=250.0, **more):
 
 
 def ticks(servo, targets, q_J=STAND, rate=100.0):
-    """What a controller behind servos asks of a robot whose joints are held, tick by tick."""
+    """Return the commands of a controller behind servos to a robot with fixed joints, tick by tick."""
     at = {"k": 0}
 
     @ff.controller(rate=rate)
@@ -97,7 +97,7 @@ SERVO = ServoModel(speed=EACH, deadband=0.01, resolution=0.005)
 
 
 def test_servos_compiled_with_the_physics_are_the_plain_ones():
-    """The same run by a controller that cannot be traced, and so is called from Python at every tick."""
+    """Repeat the run with a controller that cannot be traced and is called from Python at every tick."""
     compiled = SERVO.of(swaying())
 
     class Opaque(Controller):

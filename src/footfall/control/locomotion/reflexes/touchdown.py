@@ -52,7 +52,7 @@ def missed(
 
 
 def reach_speed(sidestep: Scalar, height: Scalar, g: Scalar = STANDARD) -> Scalar:
-    """How fast a late foot goes down [m/s]: in a sidestep as fast as a robot of a height [m] tips over."""
+    """Return the speed at which a late foot goes down [m/s]: in a sidestep, that of a falling trunk."""
     return np.where(sidestep, REACH_SPEED_IN_SIDESTEP * np.sqrt(g * height), REACH_SPEED)
 
 
