@@ -291,14 +291,14 @@ def from_mujoco_v(robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"]
 def to_mujoco_a(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
-    """Convert our spatial to their classical acceleration; ``v`` is ours."""
+    """Convert footfall's spatial acceleration to MuJoCo's classical one; ``v`` is footfall's."""
     return mujoco_map(robot, q) @ a + mujoco_map_rate(robot, q, v)
 
 
 def from_mujoco_a(
     robot: Robot, q: Float[ndarray, "nq"], v: Float[ndarray, "nv"], a: Float[ndarray, "nv"]
 ) -> Float[ndarray, "nv"]:
-    """Convert their classical to our spatial acceleration; ``v`` is ours."""
+    """Convert MuJoCo's classical acceleration to footfall's spatial one; ``v`` is footfall's."""
     return mujoco_map(robot, q).T @ (a - mujoco_map_rate(robot, q, v))
 
 

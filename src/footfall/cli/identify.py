@@ -128,7 +128,9 @@ def _from_recording(
     names: list[str] | None = None
     if what == "friction":
         if parameters is not None:
-            raise InputError("friction takes no --parameters: it is damping and dry friction of every joint")
+            raise InputError(
+                "--parameters applies to inertia; friction identifies damping and dry friction of every joint"
+            )
         names = [f"{joint}.{key}" for joint in believed.joint_names for key in ("damping", "dry_friction")]
     elif parameters is not None:
         names = [name.strip() for name in parameters.split(",")]

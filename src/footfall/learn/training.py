@@ -82,7 +82,7 @@ class BestPolicy:
         return {"kept_mean": self.policy.mean, "kept_spread": self.policy.spread, **layers}
 
     def restore(self, numbers: dict[str, ndarray], scores: list[Json], like: Policy) -> None:
-        """Restore from such arrays; ``like``: any policy of the training."""
+        """Restore the best policy from arrays; ``like``: any policy of the training."""
         before = [(int(at), float(score)) for at, score in scores]
         best = None
         if "kept_mean" in numbers:
